@@ -1,0 +1,61 @@
+"""What can go wrong, drawn as a tree.
+
+SortitionError
+├── ParameterError (ValueError)      a parameter outside its range, or two that exclude each other
+├── LogitsError (ValueError)         scores that cannot be sampled from: .row .token .stage
+│   └── NoCandidateError             every token is impossible; .stage is the stage that removed the last
+├── ModelError                       a model, or the file it was loaded from, is not as it must be
+└── MissingExtra (ImportError)       an optional library is not installed; the message says how to get it
+"""
+
+from __future__ import annotations
+
+__all__ = ["LogitsError", "MissingExtra", "ModelError", "NoCandidateError", "ParameterError", "SortitionError"]
+
+
+class SortitionError(Exception):
+    """The root: catch this to catch everything that this package raises on purpose."""
+
+
+class ParameterError(SortitionError, ValueError):
+    """A parameter is outside its range. The message gives its name, the legal range and the value seen."""
+
+
+class LogitsError(SortitionError, ValueError):
+    """A row of scores cannot be sampled from.
+
+    Attributes:
+        row: which row of the batch, or ``None`` for a single row.
+        token: the first token id with a bad score, or ``None``.
+        stage: the stage at which the row was found bad, or ``None`` when it came in bad.
+    """
+
+    def __init__(
+        self, message: str, *, row: int | None = None, token: int | None = None, stage: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.row = row
+        self.token = token
+        self.stage = stage
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), str(self), self.row, self.token, self.stage)
+
+
+class NoCandidateError(LogitsError):
+    """No token is possible: the row came in as -inf throughout, or a stage removed its last candidate."""
+
+
+class ModelError(SortitionError):
+    """A model cannot be loaded, or does not do what the protocol asks."""
+
+
+class MissingExtra(SortitionError, ImportError):  # noqa: N818 - the name is part of the public surface
+    """An optional library is not installed. The message names the extra to install."""
+
+
+def _rebuild(
+    kind: type[LogitsError], message: str, row: int | None, token: int | None, stage: str | None
+) -> LogitsError:
+    """Unpickle: keyword-only arguments need a function of their own."""
+    return kind(message, row=row, token=token, stage=stage)
