@@ -1,1 +1,45 @@
-"""Exact, reproducible token sampling for language models: from scores to tokens, in SIMD Rust."""
+"""Exact, reproducible token sampling for language models: from scores to tokens, in SIMD Rust, on NumPy arrays.
+
+>>> import sortition as st
+>>> st.sample([0.1, 0.9, 0.5], temperature=0)
+1
+"""
+
+from __future__ import annotations
+
+from sortition._runtime import choose_isa as _choose_isa
+from sortition._runtime import info
+from sortition.errors import (
+    LogitsError,
+    MissingExtra,
+    ModelError,
+    NoCandidateError,
+    ParameterError,
+    SortitionError,
+)
+from sortition.kernels import argmax, entropy, log_softmax, logsumexp, softmax, top_k, top_p
+from sortition.params import SamplingParams
+from sortition.sampler import Draw, Sampler, sample
+
+__all__ = [
+    "Draw",
+    "LogitsError",
+    "MissingExtra",
+    "ModelError",
+    "NoCandidateError",
+    "ParameterError",
+    "Sampler",
+    "SamplingParams",
+    "SortitionError",
+    "argmax",
+    "entropy",
+    "info",
+    "log_softmax",
+    "logsumexp",
+    "sample",
+    "softmax",
+    "top_k",
+    "top_p",
+]
+
+_choose_isa()

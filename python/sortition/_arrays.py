@@ -1,0 +1,91 @@
+"""Arrays as the kernels take them: float32, aligned, the last axis contiguous. What is so already is not copied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sortition.errors import LogitsError, ParameterError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["Logits", "float32", "mask", "row", "rows", "tokens"]
+
+#: What may be given as scores: anything that NumPy makes a real numeric array of.
+Logits = Any
+
+_MAX_TOKEN = 2**32 - 1
+
+
+def float32(logits: Logits) -> npt.NDArray[np.float32]:
+    """The scores as a float32 array of the same shape; half precision and other real types are converted once.
+
+    Raises:
+        LogitsError: if they are not real numbers.
+    """
+    array = np.asarray(logits)
+    if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
+        msg = f"logits must be real numbers, got dtype {array.dtype}"
+        raise LogitsError(msg)
+    # A float64 beyond the range of float32 becomes an infinity, which is reported as such.
+    with np.errstate(over="ignore"):
+        return np.require(array, np.float32, ["A"])
+
+
+def row(logits: Logits) -> npt.NDArray[np.float32]:
+    """One contiguous row, from an array of shape ``(vocab,)`` or ``(1, vocab)``."""
+    array = float32(logits)
+    if array.ndim == 2 and array.shape[0] == 1:  # noqa: PLR2004 - a batch of one
+        array = array[0]
+    if array.ndim != 1:
+        msg = f"logits must have the shape (vocab,), got {array.shape}"
+        raise LogitsError(msg)
+    return np.ascontiguousarray(array)
+
+
+def rows(logits: Logits) -> npt.NDArray[np.float32]:
+    """The same scores as a matrix of rows; any row stride is kept."""
+    array = float32(logits)
+    if array.ndim == 0 or array.shape[-1] == 0:
+        msg = f"logits must have at least one score along the last axis, got shape {array.shape}"
+        raise LogitsError(msg)
+    if array.ndim != 2:  # noqa: PLR2004 - a matrix
+        array = array.reshape(-1, array.shape[-1])
+    if array.strides[1] != array.itemsize:
+        array = np.ascontiguousarray(array)
+    return array
+
+
+def mask(words: Any) -> npt.NDArray[np.uint32]:
+    """One packed mask, ``int32`` or ``uint32``, of shape ``(words,)`` or ``(1, words)``."""
+    array = np.asarray(words)
+    if array.dtype not in (np.int32, np.uint32):
+        msg = f"mask must be packed int32 or uint32, got dtype {array.dtype}"
+        raise ParameterError(msg)
+    if array.ndim == 2 and array.shape[0] == 1:  # noqa: PLR2004 - a batch of one
+        array = array[0]
+    if array.ndim != 1 or array.size == 0:
+        msg = f"mask must have the shape (words,), at least one word, got {array.shape}"
+        raise ParameterError(msg)
+    return np.require(array, requirements=["C", "A"]).view(np.uint32)
+
+
+def tokens(name: str, ids: Any) -> list[int]:
+    """Token ids as a list; an id beyond 32 bits, which no vocabulary has, becomes the largest.
+
+    Raises:
+        ParameterError: if they are not integers, or one is negative.
+    """
+    array = np.asarray(ids)
+    if array.size == 0:
+        return []
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        msg = f"{name} must be a sequence of integer token ids, got {ids!r:.80}"
+        raise ParameterError(msg)
+    if array.dtype.kind == "i" and int(array.min()) < 0:
+        msg = f"{name} must hold token ids of at least 0, got {int(array.min())}"
+        raise ParameterError(msg)
+    listed: list[int] = np.minimum(array, _MAX_TOKEN).tolist()
+    return listed

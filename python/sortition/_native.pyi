@@ -1,0 +1,128 @@
+"""The compiled core. Private: `sortition` wraps every name, with conversions and defaults.
+
+Arrays of scores are float32, aligned, contiguous along the last axis, and are read in place with the GIL released: no other
+thread may write to them during a call. A sampler serves one call at a time; a second one raises ``RuntimeError``.
+
+Errors are those of `sortition.errors`: ``ParameterError`` for values outside their range, ``LogitsError`` for NaN, +inf
+and wrong lengths, ``NoCandidateError`` when no token is possible.
+"""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+_Scores = npt.NDArray[np.float32]
+
+#: Scope (``"all"`` or ``"output"``), window, excluded ids.
+_Reach = tuple[str, int | None, Sequence[int]]
+
+@final
+class Params:
+    """Checked parameters, without the seed. Every argument is required: defaults are those of ``SamplingParams``."""
+
+    def __new__(
+        cls,
+        *,
+        temperature: float,
+        top_k: int | None,
+        top_p: float | None,
+        min_p: float | None,
+        repetition_penalty: float | None,
+        repetition: _Reach,
+        frequency_penalty: float | None,
+        frequency: _Reach,
+        presence_penalty: float | None,
+        presence: _Reach,
+        logit_bias: Sequence[tuple[int, float]],
+        suppress: Sequence[int],
+        allowed_ids: Sequence[int] | None,
+        min_tokens: int,
+        min_keep: int,
+    ) -> Params: ...
+
+@final
+class Sampler:
+    """The state of one sequence: history, stream, buffers."""
+
+    def __new__(
+        cls,
+        params: Params,
+        seed: int,
+        prompt: Sequence[int],
+        vocab_size: int | None,
+        stop_tokens: Sequence[int],
+        stream: int,
+    ) -> Sampler: ...
+    def sample(self, logits: Any, mask: Any = None) -> int:
+        """The token for one row; it joins the history. What is not a float32 row or a packed mask is converted."""
+
+    def draw(self, logits: Any, mask: Any, top: int) -> tuple[int, float, float, int, list[tuple[int, float]], int]:
+        """Like ``sample``: token, logprob, raw logprob, rank, the ``top`` best with their raw logprobs, candidates left."""
+
+    def process(self, logits: Any, mask: Any, out: _Scores) -> None:
+        """Writes the scores after all stages into ``out``, as long as the row, -inf where a token was removed."""
+
+    def accept(self, token: int) -> None:
+        """Records a token that was chosen elsewhere."""
+
+    def rollback(self, n: int) -> None:
+        """Takes back the last ``n`` tokens; ``ParameterError`` if there are fewer."""
+
+    def fork(self, n: int) -> list[Sampler]:
+        """``n`` samplers in this one's state, on the streams 0 to n - 1."""
+
+    def reset(self) -> None:
+        """Back to the beginning of the output."""
+
+    @property
+    def prompt(self) -> npt.NDArray[np.int64]:
+        """The ids before the output, a new array."""
+
+    @property
+    def output(self) -> npt.NDArray[np.int64]:
+        """The tokens so far, a new array."""
+
+    @property
+    def position(self) -> int:
+        """How many tokens so far."""
+
+    @property
+    def stream(self) -> int:
+        """The stream of its coins."""
+
+def argmax(logits: _Scores) -> list[int]:
+    """The best id of every row of a ``(rows, vocab)`` array, ties to the lower id."""
+
+def logsumexp(logits: _Scores) -> list[float]:
+    """The logarithm of the sum of ``exp(x)`` of every row."""
+
+def entropy(logits: _Scores) -> list[float]:
+    """The entropy of every row, in nats."""
+
+def top_k(logits: _Scores, k: int) -> list[list[tuple[int, float]]]:
+    """The ``k`` best ``(id, score)`` of every row, best first; fewer where fewer are possible."""
+
+def top_p(logits: _Scores, p: float) -> list[list[int]]:
+    """The nucleus of every row, best first."""
+
+def softmax(logits: _Scores, temperature: float, out: _Scores) -> None:
+    """Writes the probabilities of every row into ``out``, contiguous and of the same shape."""
+
+def log_softmax(logits: _Scores, out: _Scores) -> None:
+    """Writes their logarithms."""
+
+def sample_rows(logits: _Scores, params: Params, seed: int, out: npt.NDArray[np.int64]) -> None:
+    """Writes a token for every row into ``out``; row ``r`` draws from stream ``r`` at position 0."""
+
+def available() -> list[str]:
+    """The instruction sets that this CPU can run, best first."""
+
+def used() -> str:
+    """The instruction set in use."""
+
+def select_isa(name: str) -> bool:
+    """Chooses the instruction set before the first use; whether it is in use now."""

@@ -1,0 +1,126 @@
+"""The kernels as NumPy functions, over the last axis.
+
+Scores are float32 of any shape; half precision and other real types are converted once. NaN and +inf raise
+``LogitsError``, a row of nothing but -inf raises ``NoCandidateError``, with the row if there are several.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sortition import _native
+from sortition._arrays import Logits, float32, rows
+from sortition.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+__all__ = ["argmax", "entropy", "log_softmax", "logsumexp", "softmax", "top_k", "top_p"]
+
+
+def argmax(x: Logits) -> Any:
+    """The id of the best score, of equals the lowest: an ``int``, or an ``int64`` array of the shape before the last axis.
+
+    >>> argmax([1.0, 3.0, 3.0])
+    1
+    """
+    return _per_row(x, _native.argmax(rows(x)), np.int64)
+
+
+def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32] | None = None) -> Any:
+    """Probabilities, ``exp(x / temperature)`` over their sum, float32 of the same shape; written into ``out`` if given.
+
+    Each weight is within two units in the last place, and sums are float64. ``temperature`` is finite and above 0.
+
+    >>> softmax([0.0, 0.0, -float("inf")])
+    array([0.5, 0.5, 0. ], dtype=float32)
+    """
+    scores = float32(x)
+    out = _out(out, scores.shape)
+    _native.softmax(rows(scores), temperature, out.reshape(-1, scores.shape[-1]))
+    return out
+
+
+def log_softmax(x: Logits, *, out: npt.NDArray[np.float32] | None = None) -> Any:
+    """Logarithms of the probabilities, float32 of the same shape; written into ``out`` if given.
+
+    >>> log_softmax([1000.0, 0.0])
+    array([    0., -1000.], dtype=float32)
+    """
+    scores = float32(x)
+    out = _out(out, scores.shape)
+    _native.log_softmax(rows(scores), out.reshape(-1, scores.shape[-1]))
+    return out
+
+
+def logsumexp(x: Logits) -> Any:
+    """The logarithm of the sum of ``exp(x)``: a ``float``, or a ``float64`` array of the shape before the last axis.
+
+    >>> round(logsumexp([1000.0, 1000.0]), 6)
+    1000.693147
+    """
+    return _per_row(x, _native.logsumexp(rows(x)), np.float64)
+
+
+def entropy(x: Logits) -> Any:
+    """The entropy of the probabilities in nats, 0 · ln 0 being 0: a ``float``, or a ``float64`` array.
+
+    >>> round(entropy([0.0, 0.0, -float("inf")]), 6)
+    0.693147
+    """
+    return _per_row(x, _native.entropy(rows(x)), np.float64)
+
+
+def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """The ``k`` best scores and their ids, sorted, best first, ties to the lower id; at least 1, at most the vocabulary.
+
+    Where fewer than ``k`` tokens are possible, the rest are -inf with the id -1.
+
+    >>> values, ids = top_k([0.125, 0.5, 0.5, 0.25], 3)
+    >>> values, ids
+    (array([0.5 , 0.5 , 0.25], dtype=float32), array([1, 2, 3]))
+    """
+    scores = float32(x)
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        msg = f"k must be an integer of at least 1, got {k!r:.80}"
+        raise ParameterError(msg)
+    matrix = rows(scores)
+    k = min(int(k), matrix.shape[1])
+    values = np.full((matrix.shape[0], k), -np.inf, np.float32)
+    ids = np.full((matrix.shape[0], k), -1, np.int64)
+    for r, pairs in enumerate(_native.top_k(matrix, k)):
+        ids[r, : len(pairs)], values[r, : len(pairs)] = zip(*pairs, strict=True)
+    shape = (*scores.shape[:-1], k)
+    return values.reshape(shape), ids.reshape(shape)
+
+
+def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[np.int64]]:
+    """The nucleus: the ids of the fewest tokens, best first, whose probability is at least ``p``, in (0, 1].
+
+    One ``int64`` array for a row, a list of them for several.
+
+    >>> top_p(np.log([0.1, 0.6, 0.3]), 0.8)
+    array([1, 2])
+    """
+    nuclei = [np.array(ids, np.int64) for ids in _native.top_p(rows(x), p)]
+    return nuclei[0] if np.ndim(x) == 1 else nuclei
+
+
+def _per_row(x: Logits, values: list[Any], dtype: type[np.generic]) -> Any:
+    shape = np.shape(x)[:-1]
+    return np.array(values, dtype).reshape(shape) if shape else values[0]
+
+
+def _out(out: npt.NDArray[np.float32] | None, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    if out is None:
+        return np.empty(shape, np.float32)
+    flags = out.flags if isinstance(out, np.ndarray) else None
+    if flags is None or out.dtype != np.float32 or out.shape != shape or not (flags.c_contiguous and flags.writeable):
+        got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        msg = f"out must be a writable, contiguous float32 array of shape {shape}, got {got}"
+        raise ParameterError(msg)
+    return out

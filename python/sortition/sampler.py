@@ -1,0 +1,261 @@
+"""One sequence: parameters, history, and the coins of its stream."""
+
+from __future__ import annotations
+
+import math
+import operator
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sortition import _native
+from sortition._arrays import Logits, row, rows, tokens
+from sortition.errors import ParameterError
+from sortition.params import SamplingParams
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+__all__ = ["Draw", "Sampler", "sample"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draw:
+    """A drawn token, and what its row said of it.
+
+    Attributes:
+        token: the id.
+        logprob: the natural logarithm of its probability after all stages.
+        raw_logprob: the same in the scores as they came.
+        rank: one more than the number of tokens with a better score, in the scores as they came.
+        top: the best ``(id, raw logprob)`` of the scores as they came, best first, ties to the lower id.
+        kept: how many candidates were left after all stages.
+    """
+
+    token: int
+    logprob: float
+    raw_logprob: float
+    rank: int
+    top: list[tuple[int, float]]
+    kept: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values for JSON, where a log-probability of -inf is ``None``."""
+        return {
+            "token": self.token,
+            "logprob": _json(self.logprob),
+            "raw_logprob": _json(self.raw_logprob),
+            "rank": self.rank,
+            "top": [{"token": token, "raw_logprob": _json(logprob)} for token, logprob in self.top],
+            "kept": self.kept,
+        }
+
+
+class Sampler:
+    """Draws the tokens of one sequence. It holds history and buffers: use one per request, and keep it.
+
+    Not for two threads at once: a call that finds another one running raises ``RuntimeError``. Scores must not be
+    written to during a call.
+
+    >>> import numpy as np
+    >>> sampler = Sampler(SamplingParams(temperature=0.8, top_k=2, seed=7))
+    >>> logits = np.log(np.array([0.42, 0.18, 0.10, 0.30], np.float32))  # 真 很 不 挺
+    >>> sampler.sample(logits) in (0, 3)
+    True
+    >>> sampler.position
+    1
+
+    Args:
+        params: how tokens are chosen.
+        prompt: the ids before the output; penalties see them. Ids beyond the vocabulary are not penalised.
+        vocab_size: scores beyond it are not looked at. ``None``: every score is a token's.
+        stop_tokens: ids that are impossible before ``params.min_tokens`` outputs.
+        stream: samplers of one seed and different streams, in [0, 2^32), toss different coins.
+
+    Raises:
+        ParameterError: for a parameter outside its range, or one that names an id outside ``vocab_size``.
+    """
+
+    __slots__ = ("_native", "_params", "_seed")
+
+    def __init__(
+        self,
+        params: SamplingParams | None = None,
+        prompt: Sequence[int] | npt.NDArray[np.integer[Any]] = (),
+        *,
+        vocab_size: int | None = None,
+        stop_tokens: Sequence[int] = (),
+        stream: int = 0,
+    ) -> None:
+        self._params = SamplingParams() if params is None else params
+        if not isinstance(self._params, SamplingParams):
+            msg = f"params must be SamplingParams, got {params!r:.80}"
+            raise ParameterError(msg)
+        self._seed = secrets.randbits(64) if self._params.seed is None else self._params.seed
+        self._native = _native.Sampler(
+            self._params._native,  # noqa: SLF001 - the sampler's own parameters
+            self._seed,
+            tokens("prompt", prompt),
+            None if vocab_size is None else _integer("vocab_size", vocab_size, 1),
+            tokens("stop_tokens", list(stop_tokens)),
+            _integer("stream", stream, 0),
+        )
+
+    def sample(self, logits: Logits, mask: Any = None) -> int:
+        """Draw a token and record it.
+
+        Args:
+            logits: scores of shape ``(vocab,)``, finite or -inf. float32 is read in place, other types are converted.
+            mask: packed ``int32`` or ``uint32`` of shape ``(ceil(vocab / 32),)``; bit ``t & 31`` of word ``t >> 5``
+                allows token ``t``. Tokens beyond it are impossible.
+
+        Raises:
+            LogitsError: NaN or +inf in the scores, or a wrong shape.
+            NoCandidateError: no token is possible.
+            ParameterError: a parameter names an id that the row does not have.
+        """
+        return self._native.sample(logits, mask)
+
+    def draw(self, logits: Logits, mask: Any = None, *, logprobs: int | None = None) -> Draw:
+        """Draw a token and record it, like :meth:`sample`, and say how likely it was.
+
+        >>> draw = Sampler(SamplingParams(top_k=1)).draw([0.0, 0.0, -1.0], logprobs=2)
+        >>> draw.token, draw.rank, draw.kept, round(draw.raw_logprob, 4), [id for id, _ in draw.top]
+        (0, 1, 1, -0.8619, [0, 1])
+
+        Args:
+            logits: as for :meth:`sample`.
+            mask: as for :meth:`sample`.
+            logprobs: how many of the best tokens to list.
+
+        Raises:
+            ParameterError: more ``logprobs`` than tokens; and as :meth:`sample`.
+        """
+        count = 0 if logprobs is None else _integer("logprobs", logprobs, 0)
+        token, logprob, raw_logprob, rank, top, kept = self._native.draw(logits, mask, count)
+        return Draw(token=token, logprob=logprob, raw_logprob=raw_logprob, rank=rank, top=top, kept=kept)
+
+    def process(self, logits: Logits, mask: Any = None) -> npt.NDArray[np.float32]:
+        """The scores after all stages, a new array, -inf where a token was removed. Nothing is drawn.
+
+        >>> Sampler(SamplingParams(top_k=2)).process([1.0, 3.0, 2.0])
+        array([-inf,   3.,   2.], dtype=float32)
+        """
+        scores = row(logits)
+        out = np.empty(scores.shape, np.float32)
+        self._native.process(scores, mask, out)
+        return out
+
+    def accept(self, token: int) -> None:
+        """Record a token that was chosen elsewhere. Ids beyond the vocabulary are not penalised."""
+        self._native.accept(min(_integer("token", token, 0), 2**32 - 1))
+
+    def rollback(self, n: int) -> None:
+        """Take back the last ``n`` tokens.
+
+        Raises:
+            ParameterError: if there are fewer.
+        """
+        self._native.rollback(_integer("n", n, 0))
+
+    def fork(self, n: int) -> list[Sampler]:
+        """``n`` samplers in this one's state and of its seed, on the streams 0 to n - 1.
+
+        >>> [child.stream for child in Sampler(SamplingParams(seed=7)).fork(3)]
+        [0, 1, 2]
+        """
+        return [self._with(native) for native in self._native.fork(_integer("n", n, 1))]
+
+    def reset(self) -> None:
+        """Back to the beginning of the output: the same coins again."""
+        self._native.reset()
+
+    def _with(self, native: _native.Sampler) -> Sampler:
+        child = object.__new__(Sampler)
+        child._native, child._params, child._seed = native, self._params, self._seed
+        return child
+
+    @property
+    def params(self) -> SamplingParams:
+        """The parameters."""
+        return self._params
+
+    @property
+    def seed(self) -> int:
+        """The seed in use, also when it came from the system."""
+        return self._seed
+
+    @property
+    def stream(self) -> int:
+        """The stream of its coins."""
+        return self._native.stream
+
+    @property
+    def position(self) -> int:
+        """How many tokens so far."""
+        return self._native.position
+
+    @property
+    def prompt(self) -> npt.NDArray[np.int64]:
+        """The ids before the output, a new array."""
+        return self._native.prompt
+
+    @property
+    def output(self) -> npt.NDArray[np.int64]:
+        """The tokens so far, a new array."""
+        return self._native.output
+
+    def __repr__(self) -> str:
+        return f"<Sampler at {self.position}, seed {self.seed}, stream {self.stream}, {self._params!r}>"
+
+
+def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any) -> Any:
+    """Draw one token for a row of scores, or one for each row, without state.
+
+    Row ``r`` draws from stream ``r`` at position 0, so a row's token is that of ``Sampler(..., stream=r)``.
+
+    >>> sample([0.1, 0.9, 0.5], temperature=0)
+    1
+    >>> sample([[0.1, 0.9], [0.9, 0.1]], temperature=0)
+    array([1, 0])
+
+    Args:
+        logits: scores of shape ``(vocab,)`` or ``(rows, vocab)``.
+        params: the parameters of every row.
+        **changes: parameters by name, in place of those of ``params``.
+
+    Returns:
+        An ``int`` for one row, an ``int64`` array of shape ``(rows,)`` for several.
+
+    Raises:
+        LogitsError: as for :meth:`Sampler.sample`, with the row.
+        ParameterError: a parameter outside its range.
+    """
+    try:
+        params = SamplingParams(**changes) if params is None else replace(params, **changes)
+    except TypeError as error:
+        raise ParameterError(str(error).replace("SamplingParams.__init__()", "sample()")) from None
+    scores = rows(logits)
+    seed = secrets.randbits(64) if params.seed is None else params.seed
+    out = np.empty(scores.shape[0], np.int64)
+    _native.sample_rows(scores, params._native, seed, out)  # noqa: SLF001 - the same package
+    return int(out[0]) if np.ndim(logits) == 1 else out
+
+
+def _integer(name: str, value: Any, least: int) -> int:
+    try:
+        integer = operator.index(value)
+    except TypeError:
+        integer = least - 1
+    if isinstance(value, bool) or integer < least:
+        msg = f"{name} must be an integer of at least {least}, got {value!r:.80}"
+        raise ParameterError(msg)
+    return integer
+
+
+def _json(logprob: float) -> float | None:
+    return logprob if math.isfinite(logprob) else None

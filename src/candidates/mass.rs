@@ -1,0 +1,154 @@
+//! Weights of the candidates: their sum, the draw, log-probabilities, entropy.
+
+use super::{BLOCK, Candidates, Scratch, scores};
+use crate::kernels::{Base, Block};
+
+/// The sum of all weights: `sum · 2^exponent`, of scores from which `shift` was taken first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Total {
+    pub(super) sum: f64,
+    exponent: i32,
+    shift: f32,
+}
+
+/// Brings the blocks' sums to one exponent, that of the largest weight, and adds them up in order.
+pub(super) fn join(blocks: &mut [Block]) -> Total {
+    let exponent = blocks.iter().filter(|block| block.sum > 0.0).map(|block| block.exponent).max().unwrap_or(0);
+    let mut sum = 0.0;
+    for block in blocks {
+        block.sum *= power(block.exponent - exponent);
+        block.exponent = exponent;
+        sum += block.sum;
+    }
+    Total { sum, exponent, shift: 0.0 }
+}
+
+/// `2^n`, exact, for `n <= 0`; zero below the range of normal numbers.
+fn power(n: i32) -> f64 {
+    u64::try_from(n + 1023).map_or(0.0, |biased| f64::from_bits(biased << 52))
+}
+
+impl Candidates<'_> {
+    /// The sum of all weights, computed when it is not known yet. There must be a candidate.
+    pub(super) fn total(&mut self) -> Total {
+        if let Some(total) = self.total {
+            return total;
+        }
+        let base = Base::new(self.temperature);
+        let scores = scores(self.input, self.store, self.view);
+        let Scratch { blocks, shifted, .. } = &mut *self.scratch;
+        let total = if base.covers(self.max) {
+            (self.kernels.mass)(scores, base, blocks);
+            join(blocks)
+        } else {
+            // The digits of x · c that matter would be lost. Rows like this are rare: two more passes do not hurt.
+            shifted.resize(scores.len(), 0.0);
+            (self.kernels.shift)(scores, self.max, shifted);
+            (self.kernels.mass)(shifted, base, blocks);
+            let total = Total { shift: self.max, ..join(blocks) };
+            for (xs, block) in scores.chunks(BLOCK).zip(blocks) {
+                block.max = xs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            }
+            total
+        };
+        self.total = Some(total);
+        total
+    }
+
+    /// The scores that weights are made of, and the largest of them.
+    fn weighed(&self, total: Total) -> (&[f32], f32) {
+        if total.shift == 0.0 { (self.scores(), self.max) } else { (&self.scratch.shifted, 0.0) }
+    }
+
+    /// The first token in id order whose cumulative weight exceeds `coin · total`; `coin` in `[0, 1)`.
+    pub(crate) fn draw(&mut self, coin: f64) -> u32 {
+        let total = self.total();
+        let target = coin * total.sum;
+        let mut before = 0.0;
+        let blocks = &self.scratch.blocks;
+        // Rounding can leave the last sum at the target: then it is the last block that weighs anything.
+        let mut chosen = blocks.iter().rposition(|block| block.sum > 0.0).unwrap_or(0);
+        for (i, block) in blocks[..chosen].iter().enumerate() {
+            if before + block.sum > target {
+                chosen = i;
+                break;
+            }
+            before += block.sum;
+        }
+        let (scores, max) = self.weighed(total);
+        let start = chosen * BLOCK;
+        let block = &scores[start..scores.len().min(start + BLOCK)];
+        let mut weights = [0.0; BLOCK];
+        let weights = &mut weights[..block.len()];
+        (self.kernels.weights)(block, Base::new(self.temperature), max, weights);
+        self.id(start + exceeds(weights, target - before))
+    }
+
+    /// The natural logarithm of the probability of a token with the score `x`; there must be a candidate.
+    pub(crate) fn logprob(&mut self, x: f32) -> f64 {
+        if x == f32::NEG_INFINITY {
+            return f64::NEG_INFINITY;
+        }
+        let total = self.total();
+        let x = f64::from(x) - f64::from(total.shift);
+        x / self.temperature - f64::from(total.exponent) * std::f64::consts::LN_2 - total.sum.ln()
+    }
+
+    /// The natural logarithm of the sum of `exp(x / T)`.
+    pub(crate) fn log_sum_exp(&mut self) -> f64 {
+        let total = self.total();
+        let shift = f64::from(total.shift) / self.temperature;
+        shift + f64::from(total.exponent) * std::f64::consts::LN_2 + total.sum.ln()
+    }
+
+    /// The entropy in nats.
+    pub(crate) fn entropy(&mut self) -> f64 {
+        let total = self.total();
+        let log_sum = self.log_sum_exp() - f64::from(self.max) / self.temperature;
+        let (scores, max) = self.weighed(total);
+        let moment = (self.kernels.moment)(scores, Base::new(self.temperature), max);
+        (log_sum - moment / (self.temperature * total.sum)).max(0.0)
+    }
+
+    /// Writes the probability of every score of the whole row.
+    pub(crate) fn probabilities(&mut self, out: &mut [f32]) {
+        let total = self.total();
+        let (scores, max) = self.weighed(total);
+        (self.kernels.weights)(scores, Base::new(self.temperature), max, out);
+        #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
+        let factor = (1.0 / total.sum) as f32;
+        (self.kernels.multiply)(out, factor);
+    }
+
+    /// Writes the weights of the first `count` gathered scores into the scratch floats; they add up with
+    /// [`Total::sum`].
+    pub(super) fn weigh_gathered(&mut self, count: usize) {
+        let total = self.total();
+        let base = Base::new(self.temperature);
+        let max = self.max;
+        let Scratch { values, floats, shifted, .. } = &mut *self.scratch;
+        super::grow(floats, count);
+        if total.shift == 0.0 {
+            (self.kernels.weights)(&values[..count], base, max, &mut floats[..count]);
+        } else {
+            // In the shifted scores the gathered ones have other values: shift those as well, behind the row's.
+            let at = shifted.len();
+            shifted.resize(at + count, 0.0);
+            (self.kernels.shift)(&values[..count], total.shift, &mut shifted[at..]);
+            (self.kernels.weights)(&shifted[at..], base, 0.0, &mut floats[..count]);
+            shifted.truncate(at);
+        }
+    }
+}
+
+/// The first place whose cumulative weight exceeds `target`, or else the last that weighs anything.
+fn exceeds(weights: &[f32], target: f64) -> usize {
+    let mut sum = 0.0;
+    for (place, &weight) in weights.iter().enumerate() {
+        sum += f64::from(weight);
+        if sum > target {
+            return place;
+        }
+    }
+    weights.iter().rposition(|&weight| weight > 0.0).unwrap_or(0)
+}

@@ -1,0 +1,295 @@
+//! The tokens that are still possible and their scores, in id order.
+//!
+//! A row starts as the caller's slice and is copied only if a stage changes scores. The first cut that leaves few of it
+//! turns it into a list of ids and scores. Both forms are one slice of scores in id order, so that every kernel serves
+//! both; a removed token of a whole row has the score -inf.
+//!
+//! A temperature rewrites nothing: it is kept beside the scores and enters where probabilities are needed, which loses no
+//! digit and lets cuts compare scores as they came.
+//!
+//! Nearly every cut keeps a prefix in order of score (ties to the lower id), so a cut is a threshold and a number of ties:
+//! no vocabulary is ever sorted.
+
+mod cuts;
+mod mass;
+
+pub(crate) use cuts::MET;
+
+use crate::error::Error;
+use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
+
+/// Buffers that outlive a draw, so that nothing is allocated per token.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Workspace {
+    store: Store,
+    scratch: Scratch,
+}
+
+/// Where scores live once they are not the caller's.
+#[derive(Debug, Clone, Default)]
+struct Store {
+    /// A changed copy of the whole row.
+    copy: Vec<f32>,
+    /// The list: ids ascending, and their scores.
+    ids: Vec<u32>,
+    scores: Vec<f32>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Scratch {
+    blocks: Vec<Block>,
+    /// Blocks whose maximum is out of date.
+    stale: Vec<bool>,
+    /// What a gather found: scores and their places.
+    values: Vec<f32>,
+    indices: Vec<u32>,
+    /// Maxima to select among, weights, shifted scores.
+    floats: Vec<f32>,
+    shifted: Vec<f32>,
+    /// Sort keys.
+    keys: Vec<u64>,
+}
+
+/// Which slice holds the scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum View {
+    Input,
+    Copy,
+    List(usize),
+}
+
+pub(crate) struct Candidates<'a> {
+    kernels: &'static Kernels,
+    input: &'a [f32],
+    store: &'a mut Store,
+    scratch: &'a mut Scratch,
+    view: View,
+    temperature: f64,
+    /// The largest score; -inf when no token is left.
+    max: f32,
+    /// The sum of all weights, once it is known for these scores and this temperature.
+    total: Option<mass::Total>,
+}
+
+impl<'a> Candidates<'a> {
+    /// All tokens of `row`, which is not empty, after one read of it. With a `temperature`, the same read sums the weights.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadScore`] for the first NaN or +inf.
+    pub(crate) fn new(
+        kernels: &'static Kernels,
+        row: &'a [f32],
+        workspace: &'a mut Workspace,
+        temperature: Option<f64>,
+    ) -> Result<Self, Error> {
+        let Workspace { store, scratch } = workspace;
+        scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
+        let nan = match temperature {
+            Some(temperature) => (kernels.mass)(row, Base::new(temperature), &mut scratch.blocks),
+            None => (kernels.scan)(row, &mut scratch.blocks),
+        };
+        let max = largest(&scratch.blocks);
+        if nan || max == f32::INFINITY {
+            let token = row.iter().position(|x| x.is_nan() || *x == f32::INFINITY).unwrap_or(0);
+            return Err(Error::BadScore { row: None, token, value: row[token] });
+        }
+        let mut this =
+            Self { kernels, input: row, store, scratch, view: View::Input, temperature: 1.0, max, total: None };
+        if let Some(temperature) = temperature {
+            this.temperature = temperature;
+            if max > f32::NEG_INFINITY && Base::new(temperature).covers(max) {
+                this.total = Some(mass::join(&mut this.scratch.blocks));
+            }
+        }
+        Ok(this)
+    }
+
+    /// The largest score; -inf when no token is left.
+    pub(crate) fn max(&self) -> f32 {
+        self.max
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.max == f32::NEG_INFINITY
+    }
+
+    /// Scores are divided by it before they are exponentiated. Above zero.
+    pub(crate) fn set_temperature(&mut self, temperature: f64) {
+        if self.temperature.to_bits() != temperature.to_bits() {
+            self.temperature = temperature;
+            self.total = None;
+        }
+    }
+
+    pub(crate) fn temperature(&self) -> f64 {
+        self.temperature
+    }
+
+    /// The scores, in id order.
+    pub(crate) fn scores(&self) -> &[f32] {
+        scores(self.input, self.store, self.view)
+    }
+
+    /// The token at `place` of [`Self::scores`].
+    pub(crate) fn id(&self, place: usize) -> u32 {
+        match self.view {
+            View::List(_) => self.store.ids[place],
+            #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
+            View::Input | View::Copy => place as u32,
+        }
+    }
+
+    /// The tokens that are left, ascending, and their scores.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, f32)> {
+        let scores = self.scores().iter().enumerate();
+        scores.filter(|&(_, &x)| x > f32::NEG_INFINITY).map(|(place, &x)| (self.id(place), x))
+    }
+
+    /// How many tokens are left.
+    pub(crate) fn len(&self) -> usize {
+        match self.view {
+            View::List(length) => length,
+            View::Input | View::Copy => (self.kernels.count)(self.scores(), f32::MIN),
+        }
+    }
+
+    /// The score of a token that is left; -inf for any other.
+    pub(crate) fn score(&self, id: u32) -> f32 {
+        match self.view {
+            View::List(length) => {
+                let place = self.store.ids[..length].binary_search(&id);
+                place.map_or(f32::NEG_INFINITY, |place| self.store.scores[place])
+            }
+            View::Input | View::Copy => self.scores()[id as usize],
+        }
+    }
+
+    /// The best token, of equals the lowest.
+    pub(crate) fn best(&self) -> u32 {
+        let scores = self.scores();
+        let block = self.scratch.blocks.iter().position(|block| block.max == self.max).unwrap_or(0);
+        let start = block * BLOCK;
+        let place = (self.kernels.position)(&scores[start..], self.max).unwrap_or(0);
+        self.id(start + place)
+    }
+
+    /// Replaces the score of `id` by `change` of it. A token that is impossible or unknown stays so, and a change does not
+    /// make one impossible unless it returns -inf. Call [`Self::settle`] after the last change.
+    pub(crate) fn change(&mut self, id: u32, change: impl FnOnce(f32) -> f32) {
+        debug_assert!(!matches!(self.view, View::List(_)), "scores change before the cuts");
+        let place = id as usize;
+        if place >= self.input.len() || self.scores()[place] == f32::NEG_INFINITY {
+            return;
+        }
+        let score = &mut self.copy()[place];
+        *score = change(*score);
+        self.scratch.stale[place / BLOCK] = true;
+    }
+
+    /// Makes all tokens impossible whose bit in the packed `mask` is zero or missing.
+    pub(crate) fn mask(&mut self, mask: &[u32]) {
+        let kernels = self.kernels;
+        (kernels.mask)(self.copy(), mask);
+        self.scratch.stale.fill(true);
+    }
+
+    /// Makes all tokens impossible but those of `allowed`.
+    pub(crate) fn allow(&mut self, allowed: &[u32]) {
+        let kept: Vec<(u32, f32)> = allowed.iter().map(|&id| (id, self.scores()[id as usize])).collect();
+        let copy = self.copy();
+        copy.fill(f32::NEG_INFINITY);
+        for (id, score) in kept {
+            copy[id as usize] = score;
+        }
+        self.scratch.stale.fill(true);
+    }
+
+    /// Every score as it came.
+    pub(crate) fn restore(&mut self) {
+        if self.view == View::Copy {
+            self.store.copy.copy_from_slice(self.input);
+            self.scratch.stale.fill(true);
+            self.settle();
+        }
+    }
+
+    /// Brings the maxima up to date after changes.
+    pub(crate) fn settle(&mut self) {
+        if self.view != View::Copy {
+            return;
+        }
+        let Scratch { blocks, stale, .. } = &mut *self.scratch;
+        for ((xs, block), stale) in self.store.copy.chunks(BLOCK).zip(blocks.iter_mut()).zip(stale) {
+            if std::mem::take(stale) {
+                (self.kernels.scan)(xs, std::slice::from_mut(block));
+            }
+        }
+        self.max = largest(blocks);
+        self.total = None;
+    }
+
+    /// The copy of the row, made at the first change.
+    fn copy(&mut self) -> &mut [f32] {
+        if self.view == View::Input {
+            self.store.copy.clear();
+            self.store.copy.extend_from_slice(self.input);
+            self.scratch.stale.clear();
+            self.scratch.stale.resize(self.scratch.blocks.len(), false);
+            self.view = View::Copy;
+        }
+        &mut self.store.copy
+    }
+
+    /// Finds the scores of at least `threshold`: how many, with scores and places in the scratch buffers.
+    fn gather(&mut self, threshold: f32) -> usize {
+        let scores = scores(self.input, self.store, self.view);
+        let Scratch { blocks, values, indices, .. } = &mut *self.scratch;
+        grow(values, scores.len() + LANES);
+        grow(indices, scores.len() + LANES);
+        (self.kernels.gather)(scores, blocks, threshold.max(f32::MIN), values, indices)
+    }
+
+    /// Makes the first `count` scores that were gathered the list of candidates.
+    fn adopt(&mut self, count: usize) {
+        let Self { store, scratch, .. } = self;
+        std::mem::swap(&mut store.scores, &mut scratch.values);
+        if matches!(self.view, View::List(_)) {
+            // Places ascend and are never behind where they are written to.
+            for at in 0..count {
+                store.ids[at] = store.ids[scratch.indices[at] as usize];
+            }
+        } else {
+            std::mem::swap(&mut store.ids, &mut scratch.indices);
+        }
+        self.rescan(count);
+    }
+
+    /// The list has `length` entries now, and other sums.
+    fn rescan(&mut self, length: usize) {
+        self.view = View::List(length);
+        self.total = None;
+        self.scratch.blocks.resize(length.div_ceil(BLOCK), Block::default());
+        (self.kernels.scan)(&self.store.scores[..length], &mut self.scratch.blocks);
+        self.max = largest(&self.scratch.blocks);
+    }
+}
+
+fn scores<'b>(input: &'b [f32], store: &'b Store, view: View) -> &'b [f32] {
+    match view {
+        View::Input => input,
+        View::Copy => &store.copy,
+        View::List(length) => &store.scores[..length],
+    }
+}
+
+fn largest(blocks: &[Block]) -> f32 {
+    blocks.iter().fold(f32::NEG_INFINITY, |max, block| max.max(block.max))
+}
+
+/// Makes `buffer` at least `length` long.
+fn grow<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) {
+    if buffer.len() < length {
+        buffer.resize(length, T::default());
+    }
+}

@@ -1,0 +1,82 @@
+//! What can be wrong with a request. A message gives the name that the user typed, the legal range and the value seen.
+
+use crate::stages::Stage;
+
+/// Why a request was refused. Nothing has changed when one of these comes back.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter outside its range.
+    #[error("{name} must be {range}, got {value}")]
+    Range {
+        /// The parameter.
+        name: &'static str,
+        /// Its legal range.
+        range: &'static str,
+        /// What was given.
+        value: String,
+    },
+    /// A parameter names a token that the vocabulary lacks.
+    #[error("{name} names token {id}, but the vocabulary has {vocab} tokens: ids must be in [0, {vocab})")]
+    UnknownToken {
+        /// The parameter.
+        name: &'static str,
+        /// The id.
+        id: u32,
+        /// The size of the vocabulary.
+        vocab: usize,
+    },
+    /// A row without scores, or with fewer than the vocabulary has tokens.
+    #[error("{}a row must have {expected} scores, got {got}", in_row(*row))]
+    RowLength {
+        /// Which row of the batch.
+        row: Option<usize>,
+        /// How many scores there must be.
+        expected: String,
+        /// How many there are.
+        got: usize,
+    },
+    /// A score that is NaN or positive infinity.
+    #[error("{}token {token} has the score {value}: scores must be finite or -inf", in_row(*row))]
+    BadScore {
+        /// Which row of the batch.
+        row: Option<usize>,
+        /// The first token with such a score.
+        token: usize,
+        /// The score.
+        value: f32,
+    },
+    /// No token is possible.
+    #[error("{}no token is possible: {}", in_row(*row), emptied_by(*stage))]
+    NoCandidate {
+        /// Which row of the batch.
+        row: Option<usize>,
+        /// The stage that removed the last candidate; `None` if every score came in as -inf.
+        stage: Option<Stage>,
+    },
+}
+
+impl Error {
+    /// The same error, in row `row` of a batch. Errors of parameters have no row.
+    #[must_use]
+    pub fn in_row(mut self, index: usize) -> Self {
+        match &mut self {
+            Self::RowLength { row, .. } | Self::BadScore { row, .. } | Self::NoCandidate { row, .. } => {
+                *row = Some(index);
+            }
+            Self::Range { .. } | Self::UnknownToken { .. } => {}
+        }
+        self
+    }
+}
+
+fn in_row(row: Option<usize>) -> String {
+    row.map_or_else(String::new, |row| format!("row {row}: "))
+}
+
+fn emptied_by(stage: Option<Stage>) -> String {
+    stage.map_or_else(
+        || "every score is -inf".to_owned(),
+        |stage| format!("{} removed the last candidate", stage.name()),
+    )
+}

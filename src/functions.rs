@@ -1,0 +1,131 @@
+//! The kernels as functions of one row, without a sampler.
+
+use crate::candidates::{Candidates, Workspace};
+use crate::error::Error;
+use crate::kernels;
+
+/// Runs `finish` on all tokens of `row`, the weights summed at `temperature`.
+fn with<R>(row: &[f32], temperature: Option<f64>, finish: impl FnOnce(&mut Candidates<'_>) -> R) -> Result<R, Error> {
+    if let Some(temperature) = temperature
+        && !(temperature.is_finite() && temperature > 0.0)
+    {
+        let value = temperature.to_string();
+        return Err(Error::Range { name: "temperature", range: "finite and above 0", value });
+    }
+    if row.is_empty() {
+        return Err(Error::RowLength { row: None, expected: "at least 1".to_owned(), got: 0 });
+    }
+    let mut workspace = Workspace::default();
+    let mut candidates = Candidates::new(kernels::active(), row, &mut workspace, temperature)?;
+    if candidates.is_empty() {
+        return Err(Error::NoCandidate { row: None, stage: None });
+    }
+    Ok(finish(&mut candidates))
+}
+
+/// The token with the best score, of equals the lowest.
+///
+/// # Errors
+///
+/// Of every function here: [`Error::RowLength`] for an empty row, [`Error::BadScore`] for NaN and +inf,
+/// [`Error::NoCandidate`] when all scores are -inf, [`Error::Range`] for an argument outside its range.
+///
+/// ```
+/// assert_eq!(Ok(1), sortition::argmax(&[1.0, 3.0, 3.0]));
+/// ```
+pub fn argmax(row: &[f32]) -> Result<u32, Error> {
+    with(row, None, |candidates| candidates.best())
+}
+
+/// Writes the probabilities, `exp(x / T)` over their sum, into `out`, which is as long as `row`.
+///
+/// # Errors
+///
+/// See [`argmax`].
+///
+/// ```
+/// let mut p = [0.0; 3];
+/// sortition::softmax(&[0.0, 0.0, f32::NEG_INFINITY], 1.0, &mut p)?;
+/// assert_eq!([0.5, 0.5, 0.0], p);
+/// # Ok::<(), sortition::Error>(())
+/// ```
+pub fn softmax(row: &[f32], temperature: f64, out: &mut [f32]) -> Result<(), Error> {
+    same_length(row, out)?;
+    with(row, Some(temperature), |candidates| candidates.probabilities(out))
+}
+
+/// Writes the logarithms of the probabilities into `out`, which is as long as `row`.
+///
+/// # Errors
+///
+/// See [`argmax`].
+pub fn log_softmax(row: &[f32], out: &mut [f32]) -> Result<(), Error> {
+    same_length(row, out)?;
+    with(row, Some(1.0), |candidates| {
+        let max = candidates.max();
+        #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
+        let log_total = (candidates.log_sum_exp() - f64::from(max)) as f32;
+        (kernels::active().subtract)(row, max, log_total, out);
+    })
+}
+
+/// The logarithm of the sum of `exp(x)`.
+///
+/// # Errors
+///
+/// See [`argmax`].
+pub fn logsumexp(row: &[f32]) -> Result<f64, Error> {
+    with(row, Some(1.0), |candidates| candidates.log_sum_exp())
+}
+
+/// The entropy of the probabilities, in nats.
+///
+/// # Errors
+///
+/// See [`argmax`].
+pub fn entropy(row: &[f32]) -> Result<f64, Error> {
+    with(row, Some(1.0), |candidates| candidates.entropy())
+}
+
+/// The `k` best tokens with their scores, best first, of equals the lower id; fewer when fewer are possible.
+///
+/// # Errors
+///
+/// See [`argmax`].
+///
+/// ```
+/// assert_eq!(Ok(vec![(1, 0.5), (2, 0.5)]), sortition::top_k(&[0.125, 0.5, 0.5, 0.25], 2));
+/// ```
+pub fn top_k(row: &[f32], k: usize) -> Result<Vec<(u32, f32)>, Error> {
+    if k == 0 {
+        return Err(Error::Range { name: "k", range: "at least 1", value: "0".to_owned() });
+    }
+    with(row, None, |candidates| {
+        candidates.keep_best(k);
+        candidates.ranked()
+    })
+}
+
+/// The nucleus: the fewest tokens, best first, whose probability is at least `p`, in (0, 1].
+///
+/// # Errors
+///
+/// See [`argmax`].
+pub fn top_p(row: &[f32], p: f64) -> Result<Vec<u32>, Error> {
+    if !(p > 0.0 && p <= 1.0) {
+        return Err(Error::Range { name: "p", range: "in (0, 1]", value: p.to_string() });
+    }
+    with(row, Some(1.0), |candidates| {
+        if p < 1.0 {
+            candidates.keep_mass(p, 1);
+        }
+        candidates.ranked().into_iter().map(|(id, _)| id).collect()
+    })
+}
+
+fn same_length(row: &[f32], out: &[f32]) -> Result<(), Error> {
+    if row.len() == out.len() {
+        return Ok(());
+    }
+    Err(Error::RowLength { row: None, expected: format!("{} (as out has)", out.len()), got: row.len() })
+}

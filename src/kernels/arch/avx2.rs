@@ -1,0 +1,209 @@
+//! 256-bit vectors: AVX2 and FMA. Sixteen lanes are two registers.
+
+#![expect(unsafe_code, reason = "vendor intrinsics")]
+
+use std::arch::x86_64::{
+    __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_UNORD_Q, _mm256_add_epi32, _mm256_add_pd, _mm256_and_ps,
+    _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castps256_ps128, _mm256_castsi256_ps,
+    _mm256_cmp_ps, _mm256_cmpeq_epi32, _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
+    _mm256_loadu_si256, _mm256_max_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_or_ps, _mm256_permutevar8x32_epi32,
+    _mm256_permutevar8x32_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setzero_pd,
+    _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32,
+    _mm256_sub_ps,
+};
+
+use crate::kernels::generic::{LANES, Simd};
+
+super::kernels!("avx2", Avx2::new(), features = "avx2,fma");
+
+pub(super) fn detect() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+/// Proof that AVX2 and FMA are enabled.
+#[derive(Clone, Copy)]
+struct Avx2(());
+
+impl Avx2 {
+    // A safe function with target features can be called safely only where they are on, and so the value is a proof.
+    #[target_feature(enable = "avx2,fma")]
+    fn new() -> Self {
+        Self(())
+    }
+}
+
+/// An intrinsic, called in a method of the token.
+macro_rules! proven {
+    ($call:expr) => {
+        // SAFETY: a method was called, so there is an `Avx2`, so AVX2 and FMA are enabled; and every address comes from
+        // a reference to at least as many elements as the register holds.
+        unsafe { $call }
+    };
+}
+
+/// For each of the 256 masks of eight lanes, the lanes that are set, in order.
+static FRONT: [[u32; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let (mut lane, mut at) = (0, 0);
+        while lane < 8 {
+            if bits >> lane & 1 == 1 {
+                table[bits][at] = lane;
+                at += 1;
+            }
+            lane += 1;
+        }
+        bits += 1;
+    }
+    table
+};
+
+#[expect(clippy::inline_always, reason = "only inside a function with the features on do these become instructions")]
+#[expect(clippy::cast_possible_wrap, reason = "lane numbers and masks travel in signed registers")]
+#[expect(clippy::cast_sign_loss, reason = "eight bits of a mask")]
+impl Simd for Avx2 {
+    type F32 = [__m256; 2];
+    type F64 = [__m256d; 4];
+    type Flags = __m256;
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> [__m256; 2] {
+        proven!([_mm256_set1_ps(x); 2])
+    }
+    #[inline(always)]
+    fn load(self, xs: &[f32; LANES]) -> [__m256; 2] {
+        proven!([_mm256_loadu_ps(xs.as_ptr()), _mm256_loadu_ps(xs.as_ptr().add(8))])
+    }
+    #[inline(always)]
+    fn store(self, [low, high]: [__m256; 2], out: &mut [f32; LANES]) {
+        proven!({
+            _mm256_storeu_ps(out.as_mut_ptr(), low);
+            _mm256_storeu_ps(out.as_mut_ptr().add(8), high);
+        });
+    }
+    #[inline(always)]
+    fn sub(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        proven!([_mm256_sub_ps(a[0], b[0]), _mm256_sub_ps(a[1], b[1])])
+    }
+    #[inline(always)]
+    fn mul(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        proven!([_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])])
+    }
+    #[inline(always)]
+    fn mul_add(self, a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
+        proven!([_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])])
+    }
+    #[inline(always)]
+    fn max(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        proven!([_mm256_max_ps(a[0], b[0]), _mm256_max_ps(a[1], b[1])])
+    }
+    #[inline(always)]
+    fn reduce_max(self, [low, high]: [__m256; 2]) -> f32 {
+        let mut lanes = [0.0; 8];
+        proven!(_mm256_storeu_ps(lanes.as_mut_ptr(), _mm256_max_ps(low, high)));
+        let [a, b, c, d, e, f, g, h] = lanes;
+        a.max(e).max(c.max(g)).max(b.max(f).max(d.max(h)))
+    }
+    #[inline(always)]
+    fn no_flags(self) -> __m256 {
+        proven!(_mm256_setzero_ps())
+    }
+    #[inline(always)]
+    fn flag_nan(self, flags: __m256, a: [__m256; 2], b: [__m256; 2]) -> __m256 {
+        proven!({
+            let low = _mm256_cmp_ps::<_CMP_UNORD_Q>(a[0], b[0]);
+            let high = _mm256_cmp_ps::<_CMP_UNORD_Q>(a[1], b[1]);
+            _mm256_or_ps(flags, _mm256_or_ps(low, high))
+        })
+    }
+    #[inline(always)]
+    fn any(self, flags: __m256) -> bool {
+        proven!(_mm256_movemask_ps(flags)) != 0
+    }
+    #[inline(always)]
+    fn at_least(self, a: [__m256; 2], b: [__m256; 2]) -> u32 {
+        proven!({
+            let low = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a[0], b[0]));
+            let high = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a[1], b[1]));
+            (low | high << 8) as u32
+        })
+    }
+    #[inline(always)]
+    fn where_at_least(self, a: [__m256; 2], b: [__m256; 2], v: [__m256; 2]) -> [__m256; 2] {
+        proven!([
+            _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a[0], b[0]), v[0]),
+            _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a[1], b[1]), v[1]),
+        ])
+    }
+    #[inline(always)]
+    fn blend(self, bits: u32, v: [__m256; 2], other: [__m256; 2]) -> [__m256; 2] {
+        proven!({
+            let low = _mm256_blendv_ps(other[0], v[0], lanes_of(bits));
+            let high = _mm256_blendv_ps(other[1], v[1], lanes_of(bits >> 8));
+            [low, high]
+        })
+    }
+    #[inline(always)]
+    fn scale(self, p: [__m256; 2], t: [__m256; 2], t0: [__m256; 2]) -> [__m256; 2] {
+        proven!([scale(p[0], t[0], t0[0]), scale(p[1], t[1], t0[1])])
+    }
+    #[inline(always)]
+    fn compress(self, v: [__m256; 2], bits: u32, values: &mut [f32; LANES], base: u32, indices: &mut [u32; LANES]) {
+        // The upper half starts behind the lower one, at most at lane 8, and so ends inside the arrays.
+        let [low, high] = [bits & 0xff, bits >> 8 & 0xff];
+        let at = low.count_ones() as usize;
+        let (mut values_high, mut indices_high) = ([0.0_f32; 8], [0_u32; 8]);
+        proven!({
+            let lanes = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(base as i32));
+            let front = _mm256_loadu_si256(FRONT[low as usize].as_ptr().cast());
+            _mm256_storeu_ps(values.as_mut_ptr(), _mm256_permutevar8x32_ps(v[0], front));
+            _mm256_storeu_si256(indices.as_mut_ptr().cast(), _mm256_permutevar8x32_epi32(lanes, front));
+            let front = _mm256_loadu_si256(FRONT[high as usize].as_ptr().cast());
+            let lanes = _mm256_add_epi32(lanes, _mm256_set1_epi32(8));
+            _mm256_storeu_ps(values_high.as_mut_ptr(), _mm256_permutevar8x32_ps(v[1], front));
+            _mm256_storeu_si256(indices_high.as_mut_ptr().cast(), _mm256_permutevar8x32_epi32(lanes, front));
+        });
+        values[at..at + 8].copy_from_slice(&values_high);
+        indices[at..at + 8].copy_from_slice(&indices_high);
+    }
+    #[inline(always)]
+    fn zero(self) -> [__m256d; 4] {
+        proven!([_mm256_setzero_pd(); 4])
+    }
+    #[inline(always)]
+    fn accumulate(self, sums: [__m256d; 4], v: [__m256; 2]) -> [__m256d; 4] {
+        proven!([
+            _mm256_add_pd(sums[0], _mm256_cvtps_pd(_mm256_castps256_ps128(v[0]))),
+            _mm256_add_pd(sums[1], _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[0]))),
+            _mm256_add_pd(sums[2], _mm256_cvtps_pd(_mm256_castps256_ps128(v[1]))),
+            _mm256_add_pd(sums[3], _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[1]))),
+        ])
+    }
+    #[inline(always)]
+    fn fold(self, sums: [__m256d; 4]) -> [f64; 8] {
+        let mut lanes = [0.0; 8];
+        proven!({
+            _mm256_storeu_pd(lanes.as_mut_ptr(), _mm256_add_pd(sums[0], sums[2]));
+            _mm256_storeu_pd(lanes.as_mut_ptr().add(4), _mm256_add_pd(sums[1], sums[3]));
+        });
+        lanes
+    }
+}
+
+/// All ones in the lanes whose bit, of the lowest eight, is set.
+#[target_feature(enable = "avx2")]
+#[inline]
+#[expect(clippy::cast_possible_wrap, reason = "bits travel in signed registers")]
+fn lanes_of(bits: u32) -> __m256 {
+    let each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits as i32), each), each))
+}
+
+/// `p · 2^(t - t0)`, the difference in units in the last place.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn scale(p: __m256, t: __m256, t0: __m256) -> __m256 {
+    let n: __m256i = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_castps_si256(t0));
+    _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), _mm256_slli_epi32::<23>(n)))
+}

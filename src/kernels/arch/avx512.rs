@@ -1,0 +1,144 @@
+//! 512-bit vectors: AVX-512 F. Sixteen lanes are one register.
+
+#![expect(unsafe_code, reason = "vendor intrinsics")]
+
+use std::arch::x86_64::{
+    __m512, __m512d, _CMP_GE_OQ, _CMP_UNORD_Q, _mm512_add_epi32, _mm512_add_pd, _mm512_castpd_ps, _mm512_castps_pd,
+    _mm512_castps_si512, _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtps_pd,
+    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_maskz_compress_epi32, _mm512_maskz_compress_ps,
+    _mm512_maskz_mov_ps, _mm512_max_ps, _mm512_mul_ps, _mm512_reduce_max_ps, _mm512_set1_epi32, _mm512_set1_ps,
+    _mm512_setr_epi32, _mm512_setzero_pd, _mm512_shuffle_f64x2, _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps,
+    _mm512_storeu_si512, _mm512_sub_epi32, _mm512_sub_ps,
+};
+
+use crate::kernels::generic::{LANES, Simd};
+
+super::kernels!("avx512", Avx512::new(), features = "avx512f");
+
+pub(super) fn detect() -> bool {
+    is_x86_feature_detected!("avx512f")
+}
+
+/// Proof that AVX-512 F is enabled.
+#[derive(Clone, Copy)]
+struct Avx512(());
+
+impl Avx512 {
+    // A safe function with target features can be called safely only where they are on, and so the value is a proof.
+    #[target_feature(enable = "avx512f")]
+    fn new() -> Self {
+        Self(())
+    }
+}
+
+/// An intrinsic, called in a method of the token.
+macro_rules! proven {
+    ($call:expr) => {
+        // SAFETY: a method was called, so there is an `Avx512`, so AVX-512 F is enabled; and every address comes from a
+        // reference to an array as long as the register.
+        unsafe { $call }
+    };
+}
+
+#[expect(clippy::inline_always, reason = "only inside a function with the features on do these become instructions")]
+#[expect(clippy::cast_possible_wrap, reason = "lane numbers travel in signed registers")]
+#[expect(clippy::cast_possible_truncation, reason = "sixteen bits of a mask")]
+impl Simd for Avx512 {
+    type F32 = __m512;
+    type F64 = [__m512d; 2];
+    type Flags = u16;
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> __m512 {
+        proven!(_mm512_set1_ps(x))
+    }
+    #[inline(always)]
+    fn load(self, xs: &[f32; LANES]) -> __m512 {
+        proven!(_mm512_loadu_ps(xs.as_ptr()))
+    }
+    #[inline(always)]
+    fn store(self, v: __m512, out: &mut [f32; LANES]) {
+        proven!(_mm512_storeu_ps(out.as_mut_ptr(), v));
+    }
+    #[inline(always)]
+    fn sub(self, a: __m512, b: __m512) -> __m512 {
+        proven!(_mm512_sub_ps(a, b))
+    }
+    #[inline(always)]
+    fn mul(self, a: __m512, b: __m512) -> __m512 {
+        proven!(_mm512_mul_ps(a, b))
+    }
+    #[inline(always)]
+    fn mul_add(self, a: __m512, b: __m512, c: __m512) -> __m512 {
+        proven!(_mm512_fmadd_ps(a, b, c))
+    }
+    #[inline(always)]
+    fn max(self, a: __m512, b: __m512) -> __m512 {
+        proven!(_mm512_max_ps(a, b))
+    }
+    #[inline(always)]
+    fn reduce_max(self, v: __m512) -> f32 {
+        proven!(_mm512_reduce_max_ps(v))
+    }
+    #[inline(always)]
+    fn no_flags(self) -> u16 {
+        0
+    }
+    #[inline(always)]
+    fn flag_nan(self, flags: u16, a: __m512, b: __m512) -> u16 {
+        flags | proven!(_mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, b))
+    }
+    #[inline(always)]
+    fn any(self, flags: u16) -> bool {
+        flags != 0
+    }
+    #[inline(always)]
+    fn at_least(self, a: __m512, b: __m512) -> u32 {
+        proven!(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(a, b)).into()
+    }
+    #[inline(always)]
+    fn where_at_least(self, a: __m512, b: __m512, v: __m512) -> __m512 {
+        proven!(_mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(a, b), v))
+    }
+    #[inline(always)]
+    fn blend(self, bits: u32, v: __m512, other: __m512) -> __m512 {
+        proven!(_mm512_mask_blend_ps(bits as u16, other, v))
+    }
+    #[inline(always)]
+    fn scale(self, p: __m512, t: __m512, t0: __m512) -> __m512 {
+        proven!({
+            let n = _mm512_sub_epi32(_mm512_castps_si512(t), _mm512_castps_si512(t0));
+            _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32::<23>(n)))
+        })
+    }
+    #[inline(always)]
+    fn compress(self, v: __m512, bits: u32, values: &mut [f32; LANES], base: u32, indices: &mut [u32; LANES]) {
+        proven!({
+            let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let ids = _mm512_add_epi32(lanes, _mm512_set1_epi32(base as i32));
+            // Into a register and then whole: compressing into memory is slow on some CPUs.
+            _mm512_storeu_ps(values.as_mut_ptr(), _mm512_maskz_compress_ps(bits as u16, v));
+            _mm512_storeu_si512(indices.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(bits as u16, ids));
+        });
+    }
+    #[inline(always)]
+    fn zero(self) -> [__m512d; 2] {
+        proven!([_mm512_setzero_pd(); 2])
+    }
+    #[inline(always)]
+    fn accumulate(self, [low, high]: [__m512d; 2], v: __m512) -> [__m512d; 2] {
+        proven!({
+            let upper = _mm512_castpd_ps(_mm512_shuffle_f64x2::<0b1110>(_mm512_castps_pd(v), _mm512_castps_pd(v)));
+            [
+                _mm512_add_pd(low, _mm512_cvtps_pd(_mm512_castps512_ps256(v))),
+                _mm512_add_pd(high, _mm512_cvtps_pd(_mm512_castps512_ps256(upper))),
+            ]
+        })
+    }
+    #[inline(always)]
+    fn fold(self, [low, high]: [__m512d; 2]) -> [f64; 8] {
+        let mut lanes = [0.0; 8];
+        proven!(_mm512_storeu_pd(lanes.as_mut_ptr(), _mm512_add_pd(low, high)));
+        lanes
+    }
+}

@@ -1,0 +1,79 @@
+//! One file per instruction set: a token that proves it, its operations, its table.
+
+use super::Kernels;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod portable;
+
+/// An instruction set, and whether this CPU has it.
+pub(super) struct Candidate {
+    pub(super) detect: fn() -> bool,
+    pub(super) kernels: &'static Kernels,
+}
+
+/// Best first; the last one always runs.
+pub(super) static CANDIDATES: &[Candidate] = &[
+    #[cfg(target_arch = "x86_64")]
+    Candidate { detect: avx512::detect, kernels: &avx512::KERNELS },
+    #[cfg(target_arch = "x86_64")]
+    Candidate { detect: avx2::detect, kernels: &avx2::KERNELS },
+    #[cfg(target_arch = "aarch64")]
+    Candidate { detect: neon::detect, kernels: &neon::KERNELS },
+    Candidate { detect: || true, kernels: &portable::KERNELS },
+];
+
+/// Instantiates every kernel for the token that `$token` makes: `KERNELS`, and a function for each of its entries.
+///
+/// With features, a kernel is compiled inside a function that enables them, which is the one dispatch point.
+macro_rules! kernels {
+    ($name:literal, $token:expr $(, features = $features:literal)?) => {
+        pub(super) static KERNELS: $crate::kernels::Kernels = $crate::kernels::Kernels {
+            name: $name, scan, lane_maxima, mass, weights, moment, gather, position, count, shift, subtract, multiply, mask,
+        };
+
+        use $crate::kernels::{Base, Block, generic};
+
+        $crate::kernels::arch::kernels! { @instantiate $token, ($($features)?),
+            fn scan(xs: &[f32], blocks: &mut [Block]) -> bool = generic::scan::scan;
+            fn lane_maxima(xs: &[f32], maxima: &mut [f32]) -> () = generic::scan::lane_maxima;
+            fn mass(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass;
+            fn weights(xs: &[f32], base: Base, max: f32, out: &mut [f32]) -> () = generic::mass::weights;
+            fn moment(xs: &[f32], base: Base, max: f32) -> f64 = generic::mass::moment;
+            fn gather(xs: &[f32], blocks: &[Block], threshold: f32, values: &mut [f32], indices: &mut [u32]) -> usize
+                = generic::gather::gather;
+            fn position(xs: &[f32], threshold: f32) -> Option<usize> = generic::lookup::position;
+            fn count(xs: &[f32], threshold: f32) -> usize = generic::lookup::count;
+            fn shift(xs: &[f32], max: f32, out: &mut [f32]) -> () = generic::write::shift;
+            fn subtract(xs: &[f32], max: f32, log_total: f32, out: &mut [f32]) -> () = generic::write::subtract;
+            fn multiply(xs: &mut [f32], factor: f32) -> () = generic::write::multiply;
+            fn mask(xs: &mut [f32], words: &[u32]) -> () = generic::write::mask;
+        }
+    };
+    (@instantiate $token:expr, ($features:literal), $(
+        fn $kernel:ident($($arg:ident: $type:ty),*) -> $result:ty = $generic:path;
+    )*) => { $(
+        fn $kernel($($arg: $type),*) -> $result {
+            #[target_feature(enable = $features)]
+            fn inner($($arg: $type),*) -> $result {
+                $generic($token, $($arg),*)
+            }
+            // SAFETY: this function is reached through the table alone, and the table only after `detect`, which
+            // asks for the same features as `inner` enables.
+            #[expect(unsafe_code, reason = "the one dispatch point")]
+            unsafe { inner($($arg),*) }
+        }
+    )* };
+    (@instantiate $token:expr, (), $(
+        fn $kernel:ident($($arg:ident: $type:ty),*) -> $result:ty = $generic:path;
+    )*) => { $(
+        fn $kernel($($arg: $type),*) -> $result {
+            $generic($token, $($arg),*)
+        }
+    )* };
+}
+pub(crate) use kernels;

@@ -1,0 +1,168 @@
+//! 128-bit vectors: NEON, which every AArch64 CPU has. Sixteen lanes are four registers.
+
+#![expect(unsafe_code, reason = "vendor intrinsics")]
+
+use std::arch::aarch64::{
+    float32x4_t, float64x2_t, uint32x4_t, vaddq_f64, vaddq_s32, vaddvq_u32, vandq_u32, vbslq_f32, vceqq_f32, vceqq_u32,
+    vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64, vdupq_n_u32, vfmaq_f32, vget_low_f32,
+    vld1q_f32, vld1q_u32, vmaxq_f32, vmaxvq_f32, vmaxvq_u32, vmulq_f32, vmvnq_u32, vorrq_u32, vreinterpretq_f32_s32,
+    vreinterpretq_s32_f32, vshlq_n_s32, vst1q_f32, vst1q_f64, vsubq_f32, vsubq_s32,
+};
+
+use crate::kernels::generic::{LANES, Simd};
+
+super::kernels!("neon", Neon::new(), features = "neon");
+
+pub(super) fn detect() -> bool {
+    std::arch::is_aarch64_feature_detected!("neon")
+}
+
+/// Proof that NEON is enabled.
+#[derive(Clone, Copy)]
+struct Neon(());
+
+impl Neon {
+    // A safe function with target features can be called safely only where they are on, and so the value is a proof.
+    #[target_feature(enable = "neon")]
+    fn new() -> Self {
+        Self(())
+    }
+}
+
+/// An intrinsic, called in a method of the token.
+macro_rules! proven {
+    ($call:expr) => {
+        // SAFETY: a method was called, so there is a `Neon`, so NEON is enabled; and every address comes from a
+        // reference to at least as many elements as the register holds.
+        unsafe { $call }
+    };
+}
+
+/// One operation on each of the four registers.
+macro_rules! each {
+    (|$i:ident| $call:expr) => {
+        proven!([
+            {
+                let $i = 0;
+                $call
+            },
+            {
+                let $i = 1;
+                $call
+            },
+            {
+                let $i = 2;
+                $call
+            },
+            {
+                let $i = 3;
+                $call
+            },
+        ])
+    };
+}
+
+type Quad = [float32x4_t; 4];
+
+#[expect(clippy::inline_always, reason = "only inside a function with the features on do these become instructions")]
+impl Simd for Neon {
+    type F32 = Quad;
+    type F64 = [float64x2_t; 8];
+    type Flags = uint32x4_t;
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> Quad {
+        proven!([vdupq_n_f32(x); 4])
+    }
+    #[inline(always)]
+    fn load(self, xs: &[f32; LANES]) -> Quad {
+        each!(|i| vld1q_f32(xs.as_ptr().add(4 * i)))
+    }
+    #[inline(always)]
+    fn store(self, v: Quad, out: &mut [f32; LANES]) {
+        each!(|i| vst1q_f32(out.as_mut_ptr().add(4 * i), v[i]));
+    }
+    #[inline(always)]
+    fn sub(self, a: Quad, b: Quad) -> Quad {
+        each!(|i| vsubq_f32(a[i], b[i]))
+    }
+    #[inline(always)]
+    fn mul(self, a: Quad, b: Quad) -> Quad {
+        each!(|i| vmulq_f32(a[i], b[i]))
+    }
+    #[inline(always)]
+    fn mul_add(self, a: Quad, b: Quad, c: Quad) -> Quad {
+        each!(|i| vfmaq_f32(c[i], a[i], b[i]))
+    }
+    #[inline(always)]
+    fn max(self, a: Quad, b: Quad) -> Quad {
+        each!(|i| vmaxq_f32(a[i], b[i]))
+    }
+    #[inline(always)]
+    fn reduce_max(self, [a, b, c, d]: Quad) -> f32 {
+        proven!(vmaxvq_f32(vmaxq_f32(vmaxq_f32(a, b), vmaxq_f32(c, d))))
+    }
+    #[inline(always)]
+    fn no_flags(self) -> uint32x4_t {
+        proven!(vdupq_n_u32(0))
+    }
+    #[inline(always)]
+    fn flag_nan(self, flags: uint32x4_t, a: Quad, b: Quad) -> uint32x4_t {
+        // Only NaN differs from itself.
+        let [w, x, y, z] = each!(|i| vmvnq_u32(vandq_u32(vceqq_f32(a[i], a[i]), vceqq_f32(b[i], b[i]))));
+        proven!(vorrq_u32(flags, vorrq_u32(vorrq_u32(w, x), vorrq_u32(y, z))))
+    }
+    #[inline(always)]
+    fn any(self, flags: uint32x4_t) -> bool {
+        proven!(vmaxvq_u32(flags)) != 0
+    }
+    #[inline(always)]
+    fn at_least(self, a: Quad, b: Quad) -> u32 {
+        const EACH: [u32; 4] = [1, 2, 4, 8];
+        let [w, x, y, z] = each!(|i| vaddvq_u32(vandq_u32(vcgeq_f32(a[i], b[i]), vld1q_u32(EACH.as_ptr()))));
+        w | x << 4 | y << 8 | z << 12
+    }
+    #[inline(always)]
+    fn where_at_least(self, a: Quad, b: Quad, v: Quad) -> Quad {
+        each!(|i| vbslq_f32(vcgeq_f32(a[i], b[i]), v[i], vdupq_n_f32(0.0)))
+    }
+    #[inline(always)]
+    fn blend(self, bits: u32, v: Quad, other: Quad) -> Quad {
+        const EACH: [[u32; 4]; 4] =
+            [[1, 2, 4, 8], [16, 32, 64, 128], [256, 512, 1024, 2048], [4096, 8192, 16384, 32768]];
+        each!(|i| {
+            let each = vld1q_u32(EACH[i].as_ptr());
+            vbslq_f32(vceqq_u32(vandq_u32(vdupq_n_u32(bits), each), each), v[i], other[i])
+        })
+    }
+    #[inline(always)]
+    fn scale(self, p: Quad, t: Quad, t0: Quad) -> Quad {
+        each!(|i| {
+            let n = vsubq_s32(vreinterpretq_s32_f32(t[i]), vreinterpretq_s32_f32(t0[i]));
+            vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(p[i]), vshlq_n_s32::<23>(n)))
+        })
+    }
+    #[inline(always)]
+    fn zero(self) -> [float64x2_t; 8] {
+        proven!([vdupq_n_f64(0.0); 8])
+    }
+    #[inline(always)]
+    fn accumulate(self, s: [float64x2_t; 8], [a, b, c, d]: Quad) -> [float64x2_t; 8] {
+        proven!([
+            vaddq_f64(s[0], vcvt_f64_f32(vget_low_f32(a))),
+            vaddq_f64(s[1], vcvt_high_f64_f32(a)),
+            vaddq_f64(s[2], vcvt_f64_f32(vget_low_f32(b))),
+            vaddq_f64(s[3], vcvt_high_f64_f32(b)),
+            vaddq_f64(s[4], vcvt_f64_f32(vget_low_f32(c))),
+            vaddq_f64(s[5], vcvt_high_f64_f32(c)),
+            vaddq_f64(s[6], vcvt_f64_f32(vget_low_f32(d))),
+            vaddq_f64(s[7], vcvt_high_f64_f32(d)),
+        ])
+    }
+    #[inline(always)]
+    fn fold(self, s: [float64x2_t; 8]) -> [f64; 8] {
+        let mut lanes = [0.0; 8];
+        each!(|i| vst1q_f64(lanes.as_mut_ptr().add(2 * i), vaddq_f64(s[i], s[i + 4])));
+        lanes
+    }
+}

@@ -1,0 +1,126 @@
+//! Plain arrays, for any CPU. The compiler makes of them what the target's baseline has.
+
+use crate::kernels::generic::{LANES, Simd};
+
+super::kernels!("portable", Portable);
+
+/// Needs no proof.
+#[derive(Clone, Copy)]
+struct Portable;
+
+/// `a · b + c`, rounded once, without the instruction.
+///
+/// The product of two `f32` is exact in `f64`. The sum is rounded there and again to `f32`; the second rounding can only
+/// go wrong when the first ends exactly between two `f32`, which shows in its low 29 bits and is rare.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "as in every instruction set")]
+fn mul_add(a: f32, b: f32, c: f32) -> f32 {
+    let product = f64::from(a) * f64::from(b);
+    let sum = product + f64::from(c);
+    if sum.to_bits() & 0x1fff_ffff == 0x1000_0000 {
+        return between(product, f64::from(c), sum);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
+    let rounded = sum as f32;
+    rounded
+}
+
+/// `product + c` when its rounded value `sum` lies between two `f32`: what `sum` lacks decides.
+#[cold]
+fn between(product: f64, c: f64, sum: f64) -> f32 {
+    // TwoSum (Knuth): `sum + error` is the exact value.
+    let part = sum - product;
+    let error = (product - (sum - part)) + (c - part);
+    let sum = match error.partial_cmp(&0.0) {
+        Some(std::cmp::Ordering::Greater) => sum.next_up(),
+        Some(std::cmp::Ordering::Less) => sum.next_down(),
+        _ => sum,
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
+    let rounded = sum as f32;
+    rounded
+}
+
+#[expect(clippy::inline_always, reason = "as in every instruction set")]
+impl Simd for Portable {
+    type F32 = [f32; LANES];
+    type F64 = [f64; LANES];
+    type Flags = bool;
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> [f32; LANES] {
+        [x; LANES]
+    }
+    #[inline(always)]
+    fn load(self, xs: &[f32; LANES]) -> [f32; LANES] {
+        *xs
+    }
+    #[inline(always)]
+    fn store(self, v: [f32; LANES], out: &mut [f32; LANES]) {
+        *out = v;
+    }
+    #[inline(always)]
+    fn sub(self, a: [f32; LANES], b: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| a[i] - b[i])
+    }
+    #[inline(always)]
+    fn mul(self, a: [f32; LANES], b: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| a[i] * b[i])
+    }
+    #[inline(always)]
+    fn mul_add(self, a: [f32; LANES], b: [f32; LANES], c: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| mul_add(a[i], b[i], c[i]))
+    }
+    #[inline(always)]
+    fn max(self, a: [f32; LANES], b: [f32; LANES]) -> [f32; LANES] {
+        // Not `f32::max`, whose care for NaN costs a second instruction.
+        std::array::from_fn(|i| if a[i] > b[i] { a[i] } else { b[i] })
+    }
+    #[inline(always)]
+    fn reduce_max(self, v: [f32; LANES]) -> f32 {
+        v.into_iter().fold(f32::NEG_INFINITY, |max, x| if x > max { x } else { max })
+    }
+    #[inline(always)]
+    fn no_flags(self) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn flag_nan(self, flags: bool, a: [f32; LANES], b: [f32; LANES]) -> bool {
+        (0..LANES).fold(flags, |flags, i| flags | a[i].is_nan() | b[i].is_nan())
+    }
+    #[inline(always)]
+    fn any(self, flags: bool) -> bool {
+        flags
+    }
+    #[inline(always)]
+    fn at_least(self, a: [f32; LANES], b: [f32; LANES]) -> u32 {
+        (0..LANES).fold(0, |bits, i| bits | u32::from(a[i] >= b[i]) << i)
+    }
+    #[inline(always)]
+    fn where_at_least(self, a: [f32; LANES], b: [f32; LANES], v: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| if a[i] >= b[i] { v[i] } else { 0.0 })
+    }
+    #[inline(always)]
+    fn blend(self, bits: u32, v: [f32; LANES], other: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| if bits >> i & 1 == 1 { v[i] } else { other[i] })
+    }
+    #[inline(always)]
+    fn scale(self, p: [f32; LANES], t: [f32; LANES], t0: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| {
+            let n = t[i].to_bits().wrapping_sub(t0[i].to_bits());
+            f32::from_bits(p[i].to_bits().wrapping_add(n << 23))
+        })
+    }
+    #[inline(always)]
+    fn zero(self) -> [f64; LANES] {
+        [0.0; LANES]
+    }
+    #[inline(always)]
+    fn accumulate(self, sums: [f64; LANES], v: [f32; LANES]) -> [f64; LANES] {
+        std::array::from_fn(|i| sums[i] + f64::from(v[i]))
+    }
+    #[inline(always)]
+    fn fold(self, sums: [f64; LANES]) -> [f64; 8] {
+        std::array::from_fn(|i| sums[i] + sums[i + 8])
+    }
+}

@@ -1,0 +1,115 @@
+//! Every kernel, written once over sixteen logical lanes.
+//!
+//! An instruction set is a value of a type that implements [`Simd`]: having one proves that its instructions may be
+//! used. A kernel takes such a value and contains no instruction, no pointer and no `unsafe`.
+//!
+//! # Equal bits
+//!
+//! All instruction sets return the same bits because all do the same arithmetic: sixteen lanes (one register of
+//! AVX-512, two of AVX2, four of NEON), lane `i` taking every sixteenth score from score `i` on; the same fused
+//! multiply-adds; sums in `float64`, block by block, folded by one fixed tree. Addition is not associative, so lanes go
+//! by index and never by address.
+//!
+//! # Limits
+//!
+//! Scores are finite or -inf. [`scan::scan`] finds NaN; it comes before every other kernel.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::inline_always, reason = "only inside a function with the CPU features on are these instructions")]
+
+pub(super) mod gather;
+pub(super) mod lookup;
+pub(super) mod mass;
+pub(super) mod scan;
+pub(super) mod write;
+
+/// Logical lanes of a vector, on every instruction set.
+pub(crate) const LANES: usize = 16;
+
+/// Scores of a block: the unit of maxima and of sums.
+pub(crate) const BLOCK: usize = 512;
+
+/// Sixteen lanes of `f32` and of `f64`, and the operations that the kernels need.
+///
+/// The value is a proof that the instruction set is there, so every method is safe to call. Methods are forced inline:
+/// a function with the CPU features enabled is around them, and only there do they become instructions.
+pub(crate) trait Simd: Copy {
+    /// Sixteen `f32`.
+    type F32: Copy;
+    /// Sixteen `f64`, to sum in.
+    type F64: Copy;
+    /// Lanes marked so far.
+    type Flags: Copy;
+
+    fn splat(self, x: f32) -> Self::F32;
+    fn load(self, xs: &[f32; LANES]) -> Self::F32;
+    fn store(self, v: Self::F32, out: &mut [f32; LANES]);
+
+    fn sub(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn mul(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    /// `a * b + c`, rounded once.
+    fn mul_add(self, a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32;
+    fn max(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    /// The largest lane.
+    fn reduce_max(self, v: Self::F32) -> f32;
+
+    fn no_flags(self) -> Self::Flags;
+    /// Marks the lanes in which `a` or `b` is NaN.
+    fn flag_nan(self, flags: Self::Flags, a: Self::F32, b: Self::F32) -> Self::Flags;
+    fn any(self, flags: Self::Flags) -> bool;
+
+    /// Bit `i` says whether lane `i` of `a` is at least that of `b`.
+    fn at_least(self, a: Self::F32, b: Self::F32) -> u32;
+    /// `v` where `a >= b`, else zero.
+    fn where_at_least(self, a: Self::F32, b: Self::F32, v: Self::F32) -> Self::F32;
+    /// `v` where bit `i` of `bits` is set, else `other`.
+    fn blend(self, bits: u32, v: Self::F32, other: Self::F32) -> Self::F32;
+    /// `p · 2^n`, where `n` is by how many units in the last place `t` exceeds `t0`. The product must be normal.
+    fn scale(self, p: Self::F32, t: Self::F32, t0: Self::F32) -> Self::F32;
+
+    /// The lanes of `v` whose bit is set, moved to the front, and `base` plus their lane numbers. What stands behind
+    /// them in `values` and `indices` is overwritten.
+    #[inline(always)]
+    fn compress(self, v: Self::F32, bits: u32, values: &mut [f32; LANES], base: u32, indices: &mut [u32; LANES]) {
+        let mut lanes = [0.0; LANES];
+        self.store(v, &mut lanes);
+        let mut left = bits;
+        let mut at = 0;
+        while left != 0 {
+            let lane = left.trailing_zeros();
+            values[at] = lanes[lane as usize];
+            indices[at] = base + lane;
+            at += 1;
+            left &= left - 1;
+        }
+    }
+
+    fn zero(self) -> Self::F64;
+    /// Adds sixteen `f32` to sixteen `f64`.
+    fn accumulate(self, sums: Self::F64, v: Self::F32) -> Self::F64;
+    /// Lane `i` plus lane `i + 8`: the first level of the tree.
+    fn fold(self, sums: Self::F64) -> [f64; 8];
+
+    /// The sum of all lanes, by the fixed tree.
+    #[inline(always)]
+    fn sum(self, sums: Self::F64) -> f64 {
+        let [a, b, c, d, e, f, g, h] = self.fold(sums);
+        ((a + e) + (c + g)) + ((b + f) + (d + h))
+    }
+
+    /// Up to fifteen scores, filled up with `fill`.
+    #[inline(always)]
+    fn load_tail(self, xs: &[f32], fill: f32) -> Self::F32 {
+        let mut lanes = [fill; LANES];
+        lanes[..xs.len()].copy_from_slice(xs);
+        self.load(&lanes)
+    }
+
+    /// The first lanes, as many as `out` holds.
+    #[inline(always)]
+    fn store_tail(self, v: Self::F32, out: &mut [f32]) {
+        let mut lanes = [0.0; LANES];
+        self.store(v, &mut lanes);
+        out.copy_from_slice(&lanes[..out.len()]);
+    }
+}

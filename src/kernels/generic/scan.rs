@@ -1,0 +1,61 @@
+//! Block maxima, and whether any score is NaN.
+//!
+//! One read of the row. Four accumulators hide the latency of `max`; one unordered compare checks two vectors for NaN.
+//! A maximum does not depend on the order, except that -0 and +0 are equal: a block's maximum is never -0.
+
+use super::{BLOCK, LANES, Simd};
+use crate::kernels::Block;
+
+/// Writes the largest score of every block and returns whether any score is NaN. `blocks` has one entry per `BLOCK`
+/// scores, the last block may be short.
+#[inline(always)]
+pub(crate) fn scan<S: Simd>(s: S, xs: &[f32], blocks: &mut [Block]) -> bool {
+    let mut nan = s.no_flags();
+    for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
+        block.max = scan_block(s, xs, &mut nan);
+    }
+    s.any(nan)
+}
+
+/// The largest score of one block; marks NaN.
+#[inline(always)]
+pub(super) fn scan_block<S: Simd>(s: S, xs: &[f32], nan: &mut S::Flags) -> f32 {
+    let mut max = [s.splat(f32::NEG_INFINITY); 4];
+    let (vectors, tail) = xs.as_chunks::<LANES>();
+    let (quads, rest) = vectors.as_chunks::<4>();
+    for [a, b, c, d] in quads {
+        let (a, b, c, d) = (s.load(a), s.load(b), s.load(c), s.load(d));
+        *nan = s.flag_nan(s.flag_nan(*nan, a, b), c, d);
+        max = [s.max(max[0], a), s.max(max[1], b), s.max(max[2], c), s.max(max[3], d)];
+    }
+    for v in rest {
+        let v = s.load(v);
+        *nan = s.flag_nan(*nan, v, v);
+        max[0] = s.max(max[0], v);
+    }
+    if !tail.is_empty() {
+        let v = s.load_tail(tail, f32::NEG_INFINITY);
+        *nan = s.flag_nan(*nan, v, v);
+        max[1] = s.max(max[1], v);
+    }
+    // Adding +0 turns -0 into +0 and changes nothing else.
+    s.reduce_max(s.max(s.max(max[0], max[1]), s.max(max[2], max[3]))) + 0.0
+}
+
+/// Writes sixteen maxima for every block, one per lane: the largest score of sixteen interleaved parts of it. A last block
+/// that is short leaves -inf where a lane has nothing.
+#[inline(always)]
+pub(crate) fn lane_maxima<S: Simd>(s: S, xs: &[f32], maxima: &mut [f32]) {
+    let (outs, _) = maxima.as_chunks_mut::<LANES>();
+    for (xs, out) in xs.chunks(BLOCK).zip(outs) {
+        let mut max = s.splat(f32::NEG_INFINITY);
+        let (vectors, tail) = xs.as_chunks::<LANES>();
+        for v in vectors {
+            max = s.max(max, s.load(v));
+        }
+        if !tail.is_empty() {
+            max = s.max(max, s.load_tail(tail, f32::NEG_INFINITY));
+        }
+        s.store(max, out);
+    }
+}

@@ -1,0 +1,74 @@
+//! Kernels that write a row: shifted, scaled, masked.
+
+use super::{LANES, Simd};
+
+/// `max(x - max, lowest finite)`, and -inf where `x` is -inf: what may be far below stays possible.
+#[inline(always)]
+pub(crate) fn shift<S: Simd>(s: S, xs: &[f32], max: f32, out: &mut [f32]) {
+    let max = s.splat(max);
+    let (vectors, tail) = xs.as_chunks::<LANES>();
+    let (outs, out_tail) = out.as_chunks_mut::<LANES>();
+    for (v, out) in vectors.iter().zip(outs) {
+        s.store(shifted(s, s.load(v), max), out);
+    }
+    if !tail.is_empty() {
+        s.store_tail(shifted(s, s.load_tail(tail, 0.0), max), out_tail);
+    }
+}
+
+#[inline(always)]
+fn shifted<S: Simd>(s: S, x: S::F32, max: S::F32) -> S::F32 {
+    let lowest = s.splat(f32::MIN);
+    let difference = s.max(s.sub(x, max), lowest);
+    s.blend(s.at_least(x, lowest), difference, s.splat(f32::NEG_INFINITY))
+}
+
+/// `(x - max) - log_total`.
+#[inline(always)]
+pub(crate) fn subtract<S: Simd>(s: S, xs: &[f32], max: f32, log_total: f32, out: &mut [f32]) {
+    let (max, log_total) = (s.splat(max), s.splat(log_total));
+    let (vectors, tail) = xs.as_chunks::<LANES>();
+    let (outs, out_tail) = out.as_chunks_mut::<LANES>();
+    for (v, out) in vectors.iter().zip(outs) {
+        s.store(s.sub(s.sub(s.load(v), max), log_total), out);
+    }
+    if !tail.is_empty() {
+        s.store_tail(s.sub(s.sub(s.load_tail(tail, 0.0), max), log_total), out_tail);
+    }
+}
+
+/// `x · factor`, in place.
+#[inline(always)]
+pub(crate) fn multiply<S: Simd>(s: S, xs: &mut [f32], factor: f32) {
+    let factor = s.splat(factor);
+    let (vectors, tail) = xs.as_chunks_mut::<LANES>();
+    for v in vectors {
+        s.store(s.mul(s.load(v), factor), v);
+    }
+    if !tail.is_empty() {
+        s.store_tail(s.mul(s.load_tail(tail, 0.0), factor), tail);
+    }
+}
+
+/// -inf wherever the packed mask has a zero bit (token `t` is bit `t & 31` of word `t >> 5`), or no bit at all.
+#[inline(always)]
+pub(crate) fn mask<S: Simd>(s: S, xs: &mut [f32], words: &[u32]) {
+    let gone = s.splat(f32::NEG_INFINITY);
+    let (vectors, tail) = xs.as_chunks_mut::<LANES>();
+    let whole = vectors.len();
+    for (i, v) in vectors.iter_mut().enumerate() {
+        s.store(s.blend(bits(words, i), s.load(v), gone), v);
+    }
+    if !tail.is_empty() {
+        s.store_tail(s.blend(bits(words, whole), s.load_tail(tail, 0.0), gone), tail);
+    }
+}
+
+/// The bits of vector `i`: sixteen of the thirty-two in a word.
+#[inline(always)]
+fn bits(words: &[u32], i: usize) -> u32 {
+    match words.get(i / 2) {
+        Some(word) => word >> (16 * (i % 2)) & 0xffff,
+        None => 0,
+    }
+}

@@ -1,0 +1,54 @@
+//! Arrays at the boundary: what is float32 and contiguous is borrowed, anything else goes through `sortition._arrays`.
+
+use numpy::ndarray::Axis;
+use numpy::{AsSliceError, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+/// One row of scores.
+pub(super) struct Row<'py>(PyReadonlyArray1<'py, f32>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Row<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = object.cast::<PyArray1<f32>>()
+            && array.is_contiguous()
+            && array.data().is_aligned()
+        {
+            return Ok(Self(array.readonly()));
+        }
+        let array = object.py().import("sortition._arrays")?.getattr("row")?.call1((object,))?;
+        Ok(Self(array.cast::<PyArray1<f32>>()?.readonly()))
+    }
+}
+
+impl Row<'_> {
+    pub(super) fn scores(&self) -> PyResult<&[f32]> {
+        Ok(self.0.as_slice()?)
+    }
+}
+
+/// One packed mask.
+pub(super) struct Mask<'py>(PyReadonlyArray1<'py, u32>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Mask<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let array = object.py().import("sortition._arrays")?.getattr("mask")?.call1((object,))?;
+        Ok(Self(array.cast::<PyArray1<u32>>()?.readonly()))
+    }
+}
+
+impl Mask<'_> {
+    pub(super) fn words(&self) -> PyResult<&[u32]> {
+        Ok(self.0.as_slice()?)
+    }
+}
+
+/// The rows of an array, whose last axis must be contiguous.
+pub(super) fn rows<'a>(array: &'a PyReadonlyArray2<'_, f32>) -> PyResult<Vec<&'a [f32]>> {
+    let view = array.as_array();
+    let slices: Option<Vec<_>> = (0..view.nrows()).map(|row| view.index_axis_move(Axis(0), row).to_slice()).collect();
+    Ok(slices.ok_or(AsSliceError)?)
+}

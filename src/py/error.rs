@@ -1,0 +1,38 @@
+//! The one place where an error becomes an exception.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::Error;
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        Python::attach(|py| match exception(py, &error) {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(failure) => failure,
+        })
+    }
+}
+
+/// An instance of the class in `sortition.errors`, with what it knows of the place.
+fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
+    let fields = PyDict::new(py);
+    let class = match error {
+        Error::Range { .. } | Error::UnknownToken { .. } => "ParameterError",
+        Error::RowLength { row, .. } => {
+            fields.set_item("row", row)?;
+            "LogitsError"
+        }
+        Error::BadScore { row, token, .. } => {
+            fields.set_item("row", row)?;
+            fields.set_item("token", token)?;
+            "LogitsError"
+        }
+        Error::NoCandidate { row, stage } => {
+            fields.set_item("row", row)?;
+            fields.set_item("stage", stage.map(crate::Stage::name))?;
+            "NoCandidateError"
+        }
+    };
+    py.import("sortition.errors")?.getattr(class)?.call((error.to_string(),), Some(&fields))
+}

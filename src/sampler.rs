@@ -1,0 +1,247 @@
+//! One sequence: parameters, history, and the coins of its stream.
+
+use crate::candidates::{Candidates, Workspace};
+use crate::error::Error;
+use crate::history::History;
+use crate::kernels::{self, Kernels};
+use crate::params::Params;
+use crate::rng::{Purpose, coin};
+use crate::stages::{self, Setting};
+
+/// Draws the tokens of one sequence. Holds its history and its buffers, so use one per request and keep it.
+///
+/// ```
+/// use sortition::{Params, Sampler};
+/// let params = Params { top_k: Some(2), seed: 7, ..Params::default() };
+/// let mut sampler = Sampler::new(params, &[], None, &[], 0)?;
+/// let token = sampler.sample(&[1.0, 3.0, 2.0, 0.0], None)?;
+/// assert!(token == 1 || token == 2);
+/// assert_eq!(&[token], sampler.output());
+/// # Ok::<(), sortition::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    params: Params,
+    history: History,
+    vocab_size: Option<usize>,
+    stop_tokens: Vec<u32>,
+    stream: u32,
+    /// The smallest vocabulary in which all named ids are known to be.
+    checked: usize,
+    kernels: &'static Kernels,
+    workspace: Workspace,
+}
+
+/// A drawn token, and what its row said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draw {
+    /// The token.
+    pub token: u32,
+    /// The logarithm of its probability after all stages.
+    pub logprob: f64,
+    /// The logarithm of its probability in the scores as they came.
+    pub raw_logprob: f64,
+    /// One more than the number of tokens with a better score, in the scores as they came.
+    pub rank: usize,
+    /// The best tokens of the scores as they came, with their `raw_logprob`, best first.
+    pub top: Vec<(u32, f64)>,
+    /// How many candidates were left.
+    pub kept: usize,
+}
+
+impl Sampler {
+    /// A sampler at the beginning of its output.
+    ///
+    /// Scores beyond `vocab_size` are not looked at. `stop_tokens` are impossible before `params.min_tokens` outputs.
+    /// Samplers of one seed and different `stream`s toss different coins.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Range`] for a parameter outside its range, [`Error::UnknownToken`] for an id outside `vocab_size`.
+    pub fn new(
+        params: Params,
+        prompt: &[u32],
+        vocab_size: Option<usize>,
+        stop_tokens: &[u32],
+        stream: u32,
+    ) -> Result<Self, Error> {
+        params.check()?;
+        if vocab_size == Some(0) {
+            return Err(Error::Range { name: "vocab_size", range: "at least 1", value: "0".to_owned() });
+        }
+        let mut this = Self {
+            history: History::new(&params, prompt),
+            params,
+            vocab_size,
+            stop_tokens: stop_tokens.to_vec(),
+            stream,
+            checked: usize::MAX,
+            kernels: kernels::active(),
+            workspace: Workspace::default(),
+        };
+        vocab_size.map_or(Ok(()), |vocab| this.check_ids(vocab))?;
+        Ok(this)
+    }
+
+    /// The token for a row of scores; it joins the history. `mask` is packed: bit `t & 31` of word `t >> 5` allows token
+    /// `t`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadScore`], [`Error::NoCandidate`], [`Error::RowLength`], [`Error::UnknownToken`]. The sampler is as it was.
+    pub fn sample(&mut self, row: &[f32], mask: Option<&[u32]>) -> Result<u32, Error> {
+        let token = self.choose(row, mask, self.stream)?;
+        self.history.push(token);
+        Ok(token)
+    }
+
+    /// The token that [`Self::sample`] would return with the coins of `stream`; nothing is recorded.
+    pub(crate) fn choose(&mut self, row: &[f32], mask: Option<&[u32]>, stream: u32) -> Result<u32, Error> {
+        let coin = coin(self.params.seed, stream, self.position(), Purpose::Draw);
+        self.with_candidates(row, mask, |candidates| candidates.draw(coin))
+    }
+
+    /// Like [`Self::sample`], with log-probabilities and the `top` best tokens of the scores as they came.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::sample`]; and [`Error::Range`] when `top` exceeds the vocabulary.
+    pub fn draw(&mut self, row: &[f32], mask: Option<&[u32]>, top: usize) -> Result<Draw, Error> {
+        let vocab = self.vocabulary(row)?;
+        if top > vocab.len() {
+            let value = format!("{top} with a vocabulary of {}", vocab.len());
+            return Err(Error::Range { name: "logprobs", range: "at most the size of the vocabulary", value });
+        }
+        let coin = coin(self.params.seed, self.stream, self.position(), Purpose::Draw);
+        let (token, logprob, kept) = self.with_candidates(row, mask, |candidates| {
+            let token = candidates.draw(coin);
+            let score = candidates.score(token);
+            (token, candidates.logprob(score), candidates.len())
+        })?;
+        let raw = vocab[token as usize];
+        let mut candidates = Candidates::new(self.kernels, vocab, &mut self.workspace, Some(1.0))?;
+        let raw_logprob = candidates.logprob(raw);
+        let rank = 1 + (self.kernels.count)(vocab, raw.next_up());
+        let top = candidates.top(top);
+        self.history.push(token);
+        Ok(Draw { token, logprob, raw_logprob, rank, top, kept })
+    }
+
+    /// Writes the scores after all stages into `out`, -inf where a token was removed. Nothing is drawn.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::sample`]; and [`Error::RowLength`] when `out` is not as long as `row`.
+    pub fn process(&mut self, row: &[f32], mask: Option<&[u32]>, out: &mut [f32]) -> Result<(), Error> {
+        if out.len() != row.len() {
+            return Err(Error::RowLength {
+                row: None,
+                expected: format!("{} (as out has)", out.len()),
+                got: row.len(),
+            });
+        }
+        self.with_candidates(row, mask, |candidates| stages::write_scaled(candidates, out))
+    }
+
+    /// Records a token that was chosen elsewhere.
+    pub fn accept(&mut self, token: u32) {
+        self.history.push(token);
+    }
+
+    /// Takes back the last `n` tokens of the output.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Range`] when there are fewer.
+    pub fn rollback(&mut self, n: usize) -> Result<(), Error> {
+        let outputs = self.output().len();
+        if n > outputs {
+            let value = format!("{n} after {outputs} tokens");
+            return Err(Error::Range { name: "n", range: "at most the length of the output", value });
+        }
+        (0..n).for_each(|_| self.history.pop());
+        Ok(())
+    }
+
+    /// `n` samplers in this one's state, on the streams 0 to n - 1.
+    #[must_use]
+    pub fn fork(&self, n: u32) -> Vec<Self> {
+        (0..n).map(|stream| Self { stream, ..self.clone() }).collect()
+    }
+
+    /// Back to the beginning of the output.
+    pub fn reset(&mut self) {
+        self.history = History::new(&self.params, self.history.prompt());
+    }
+
+    /// The parameters.
+    #[must_use]
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The tokens before the output.
+    #[must_use]
+    pub fn prompt(&self) -> &[u32] {
+        self.history.prompt()
+    }
+
+    /// The tokens so far.
+    #[must_use]
+    pub fn output(&self) -> &[u32] {
+        self.history.output()
+    }
+
+    /// How many tokens so far: where in its stream the next coin is.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.output().len() as u64
+    }
+
+    /// The stream of its coins.
+    #[must_use]
+    pub fn stream(&self) -> u32 {
+        self.stream
+    }
+
+    /// Runs every stage on `row` and hands what is left to `finish`.
+    fn with_candidates<R>(
+        &mut self,
+        row: &[f32],
+        mask: Option<&[u32]>,
+        finish: impl FnOnce(&mut Candidates<'_>) -> R,
+    ) -> Result<R, Error> {
+        let vocab = self.vocabulary(row)?;
+        if vocab.len() < self.checked {
+            self.check_ids(vocab.len())?;
+        }
+        let Self { params, history, stop_tokens, workspace, .. } = self;
+        let setting = Setting { params, history, mask, stop_tokens };
+        let mut candidates = Candidates::new(self.kernels, vocab, workspace, setting.weighs_whole_row())?;
+        stages::run(setting, &mut candidates)?;
+        Ok(finish(&mut candidates))
+    }
+
+    /// The part of `row` that is vocabulary.
+    fn vocabulary<'r>(&self, row: &'r [f32]) -> Result<&'r [f32], Error> {
+        let size = self.vocab_size.unwrap_or(row.len());
+        if row.is_empty() || row.len() < size || u32::try_from(row.len()).is_err() {
+            let expected = if self.vocab_size.is_some() {
+                format!("at least {size} (vocab_size)")
+            } else {
+                "1 to 2^32 - 1".to_owned()
+            };
+            return Err(Error::RowLength { row: None, expected, got: row.len() });
+        }
+        Ok(&row[..size])
+    }
+
+    fn check_ids(&mut self, vocab: usize) -> Result<(), Error> {
+        self.params.check_ids(vocab)?;
+        if let Some(&id) = self.stop_tokens.iter().find(|&&id| id as usize >= vocab) {
+            return Err(Error::UnknownToken { name: "stop_tokens", id, vocab });
+        }
+        self.checked = vocab;
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+//! Min-p (Nguyen et al., 2024): a share of the best one's probability.
+//!
+//! `P >= p · max P` is a threshold on scores, `max + T · ln p`: no exponential is needed.
+
+use crate::candidates::{Candidates, MET};
+use crate::kernels::ceil;
+
+/// Inclusive; `p = 0` cuts nothing.
+pub(super) fn apply(candidates: &mut Candidates<'_>, p: Option<f64>, min_keep: usize) {
+    match p {
+        Some(p) if p > 0.0 => {
+            let threshold = f64::from(candidates.max()) + candidates.temperature() * (p * MET).ln();
+            candidates.keep_at_least(ceil(threshold), min_keep);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,41 @@
+//! Repetition, frequency and presence: what was said becomes less likely.
+//!
+//! Repetition: Keskar et al., "CTRL" (2019), with the division of scores above zero and the multiplication of those below
+//! that transformers made of it. Frequency and presence: the definitions of the `OpenAI` API.
+//!
+//! They touch the tokens that were seen, never the vocabulary. What would overflow is the largest finite number.
+
+use super::logit_bias::finite;
+use crate::candidates::Candidates;
+use crate::history::Counts;
+
+/// Scores above zero are divided by `penalty`, those below multiplied, once per token.
+pub(super) fn repetition(candidates: &mut Candidates<'_>, penalty: Option<f64>, seen: Option<&Counts>) {
+    let (Some(penalty), Some(seen)) = (penalty, seen) else { return };
+    // The least positive float, should the penalty round to zero: 0 / 0 would be NaN.
+    let penalty = finite(penalty).max(f32::from_bits(1));
+    for (id, _) in seen.iter() {
+        candidates.change(id, |x| {
+            let changed = if x < 0.0 { x * penalty } else { x / penalty };
+            changed.clamp(f32::MIN, f32::MAX)
+        });
+    }
+}
+
+/// Takes `penalty` for every time the token was seen.
+pub(super) fn frequency(candidates: &mut Candidates<'_>, penalty: Option<f64>, seen: Option<&Counts>) {
+    let (Some(penalty), Some(seen)) = (penalty, seen) else { return };
+    for (id, count) in seen.iter() {
+        let taken = finite(penalty * f64::from(count));
+        candidates.change(id, |x| (x - taken).clamp(f32::MIN, f32::MAX));
+    }
+}
+
+/// Takes `penalty` once.
+pub(super) fn presence(candidates: &mut Candidates<'_>, penalty: Option<f64>, seen: Option<&Counts>) {
+    let (Some(penalty), Some(seen)) = (penalty, seen) else { return };
+    let taken = finite(penalty);
+    for (id, _) in seen.iter() {
+        candidates.change(id, |x| (x - taken).clamp(f32::MIN, f32::MAX));
+    }
+}
