@@ -64,7 +64,7 @@ pub fn log_softmax(row: &[f32], out: &mut [f32]) -> Result<(), Error> {
     with(row, Some(1.0), |candidates| {
         let max = candidates.max();
         #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
-        let log_total = (candidates.log_sum_exp() - f64::from(max)) as f32;
+        let log_total = -candidates.logprob(max) as f32;
         (kernels::active().subtract)(row, max, log_total, out);
     })
 }

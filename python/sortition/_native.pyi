@@ -13,6 +13,23 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "Params",
+    "Sampler",
+    "__version__",
+    "argmax",
+    "available",
+    "entropy",
+    "log_softmax",
+    "logsumexp",
+    "sample_rows",
+    "select_isa",
+    "softmax",
+    "top_k",
+    "top_p",
+    "used",
+]
+
 __version__: str
 
 _Scores = npt.NDArray[np.float32]

@@ -125,7 +125,7 @@ class Sampler:
 
         >>> draw = Sampler(SamplingParams(top_k=1)).draw([0.0, 0.0, -1.0], logprobs=2)
         >>> draw.token, draw.rank, draw.kept, round(draw.raw_logprob, 4), [id for id, _ in draw.top]
-        (0, 1, 1, -0.8619, [0, 1])
+        (0, 1, 1, -0.862, [0, 1])
 
         Args:
             logits: as for :meth:`sample`.

@@ -148,11 +148,12 @@ impl Candidates<'_> {
             return Vec::new();
         }
         let length = self.scores().len();
-        let log_sum = self.log_sum_exp();
+        let (max, log_sum) = (f64::from(self.max), self.total().log());
         let temperature = self.temperature;
         self.keep_best(k);
         let ranked = self.ranked();
-        let mut top: Vec<_> = ranked.iter().map(|&(id, x)| (id, f64::from(x) / temperature - log_sum)).collect();
+        let logprob = |x: f32| (f64::from(x) - max) / temperature - log_sum;
+        let mut top: Vec<_> = ranked.iter().map(|&(id, x)| (id, logprob(x))).collect();
         let mut left: Vec<_> = ranked.iter().map(|&(id, _)| id).collect();
         left.sort_unstable();
         let impossible = (0..).filter(|id| left.binary_search(id).is_err());

@@ -1,18 +1,29 @@
 //! Weights of the candidates: their sum, the draw, log-probabilities, entropy.
 
 use super::{BLOCK, Candidates, Scratch, scores};
-use crate::kernels::{Base, Block};
+use crate::kernels::{Base, Block, Kernels, split};
 
-/// The sum of all weights: `sum · 2^exponent`, of scores from which `shift` was taken first.
+/// The sum of all weights, of scores from which `shift` was taken first, and the largest of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Total {
     pub(super) sum: f64,
-    exponent: i32,
+    largest: f64,
     shift: f32,
 }
 
-/// Brings the blocks' sums to one exponent, that of the largest weight, and adds them up in order.
-pub(super) fn join(blocks: &mut [Block]) -> Total {
+impl Total {
+    /// The logarithm of the sum relative to the largest weight: zero exactly when nothing else weighs anything, as the error
+    /// of that weight is in both.
+    pub(super) fn log(self) -> f64 {
+        (self.sum / self.largest).ln()
+    }
+}
+
+/// Brings the blocks' sums to one exponent, that of the largest weight, and adds them up in order. `max` is the largest
+/// score.
+pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]) -> Total {
+    let mut largest = [0.0];
+    (kernels.weights)(&[max], base, max, &mut largest);
     let exponent = blocks.iter().filter(|block| block.sum > 0.0).map(|block| block.exponent).max().unwrap_or(0);
     let mut sum = 0.0;
     for block in blocks {
@@ -20,7 +31,7 @@ pub(super) fn join(blocks: &mut [Block]) -> Total {
         block.exponent = exponent;
         sum += block.sum;
     }
-    Total { sum, exponent, shift: 0.0 }
+    Total { sum, largest: largest[0].into(), shift: 0.0 }
 }
 
 /// `2^n`, exact, for `n <= 0`; zero below the range of normal numbers.
@@ -39,13 +50,13 @@ impl Candidates<'_> {
         let Scratch { blocks, shifted, .. } = &mut *self.scratch;
         let total = if base.covers(self.max) {
             (self.kernels.mass)(scores, base, blocks);
-            join(blocks)
+            join(self.kernels, base, self.max, blocks)
         } else {
             // The digits of x · c that matter would be lost. Rows like this are rare: two more passes do not hurt.
             shifted.resize(scores.len(), 0.0);
             (self.kernels.shift)(scores, self.max, shifted);
             (self.kernels.mass)(shifted, base, blocks);
-            let total = Total { shift: self.max, ..join(blocks) };
+            let total = Total { shift: self.max, ..join(self.kernels, base, 0.0, blocks) };
             for (xs, block) in scores.chunks(BLOCK).zip(blocks) {
                 block.max = xs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             }
@@ -90,24 +101,20 @@ impl Candidates<'_> {
             return f64::NEG_INFINITY;
         }
         let total = self.total();
-        let x = f64::from(x) - f64::from(total.shift);
-        x / self.temperature - f64::from(total.exponent) * std::f64::consts::LN_2 - total.sum.ln()
+        (f64::from(x) - f64::from(self.max)) / self.temperature - total.log()
     }
 
     /// The natural logarithm of the sum of `exp(x / T)`.
     pub(crate) fn log_sum_exp(&mut self) -> f64 {
-        let total = self.total();
-        let shift = f64::from(total.shift) / self.temperature;
-        shift + f64::from(total.exponent) * std::f64::consts::LN_2 + total.sum.ln()
+        f64::from(self.max) / self.temperature + self.total().log()
     }
 
     /// The entropy in nats.
     pub(crate) fn entropy(&mut self) -> f64 {
         let total = self.total();
-        let log_sum = self.log_sum_exp() - f64::from(self.max) / self.temperature;
         let (scores, max) = self.weighed(total);
         let moment = (self.kernels.moment)(scores, Base::new(self.temperature), max);
-        (log_sum - moment / (self.temperature * total.sum)).max(0.0)
+        (total.log() - moment / (self.temperature * total.sum)).max(0.0)
     }
 
     /// Writes the probability of every score of the whole row.
@@ -115,9 +122,7 @@ impl Candidates<'_> {
         let total = self.total();
         let (scores, max) = self.weighed(total);
         (self.kernels.weights)(scores, Base::new(self.temperature), max, out);
-        #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
-        let factor = (1.0 / total.sum) as f32;
-        (self.kernels.multiply)(out, factor);
+        (self.kernels.multiply)(out, split(1.0 / total.sum));
     }
 
     /// Writes the weights of the first `count` gathered scores into the scratch floats; they add up with

@@ -99,7 +99,7 @@ impl<'a> Candidates<'a> {
         if let Some(temperature) = temperature {
             this.temperature = temperature;
             if max > f32::NEG_INFINITY && Base::new(temperature).covers(max) {
-                this.total = Some(mass::join(&mut this.scratch.blocks));
+                this.total = Some(mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks));
             }
         }
         Ok(this)

@@ -36,10 +36,7 @@ impl Base {
     /// For a temperature above zero.
     pub(crate) fn new(temperature: f64) -> Self {
         let factor = (std::f64::consts::LOG2_E / temperature).min(f64::from(f32::MAX));
-        #[expect(clippy::cast_possible_truncation, reason = "the rest goes into `low`")]
-        let high = factor as f32;
-        #[expect(clippy::cast_possible_truncation, reason = "48 bits are enough")]
-        let low = (factor - f64::from(high)) as f32;
+        let [high, low] = split(factor);
         Self { high, low, factor }
     }
 
@@ -52,6 +49,13 @@ impl Base {
     pub(crate) fn least(self, exponent: f32) -> f32 {
         ceil((f64::from(exponent) - 126.0) / self.factor)
     }
+}
+
+/// The nearest `f32`, and the nearest of what is left: 48 bits of `x`.
+#[expect(clippy::cast_possible_truncation, reason = "the rest goes into the second")]
+pub(crate) fn split(x: f64) -> [f32; 2] {
+    let high = x as f32;
+    [high, (x - f64::from(high)) as f32]
 }
 
 /// The least finite `f32` that is not below `x`.
@@ -77,7 +81,7 @@ pub struct Kernels {
     pub(crate) count: fn(&[f32], f32) -> usize,
     pub(crate) shift: fn(&[f32], f32, &mut [f32]),
     pub(crate) subtract: fn(&[f32], f32, f32, &mut [f32]),
-    pub(crate) multiply: fn(&mut [f32], f32),
+    pub(crate) multiply: fn(&mut [f32], [f32; 2]),
     pub(crate) mask: fn(&mut [f32], &[u32]),
 }
 

@@ -80,7 +80,7 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
     written.push(bits(&out));
     (kernels.subtract)(xs, finite, 1.5, &mut out);
     written.push(bits(&out));
-    (kernels.multiply)(&mut out, 0.3);
+    (kernels.multiply)(&mut out, [0.3, 1e-9]);
     written.push(bits(&out));
     let words: Vec<u32> = (0_u32..).take(xs.len() / 40).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
     (kernels.mask)(&mut out, &words);

@@ -50,7 +50,7 @@ macro_rules! kernels {
             fn count(xs: &[f32], threshold: f32) -> usize = generic::lookup::count;
             fn shift(xs: &[f32], max: f32, out: &mut [f32]) -> () = generic::write::shift;
             fn subtract(xs: &[f32], max: f32, log_total: f32, out: &mut [f32]) -> () = generic::write::subtract;
-            fn multiply(xs: &mut [f32], factor: f32) -> () = generic::write::multiply;
+            fn multiply(xs: &mut [f32], factor: [f32; 2]) -> () = generic::write::multiply;
             fn mask(xs: &mut [f32], words: &[u32]) -> () = generic::write::mask;
         }
     };

@@ -37,16 +37,19 @@ pub(crate) fn subtract<S: Simd>(s: S, xs: &[f32], max: f32, log_total: f32, out:
     }
 }
 
-/// `x · factor`, in place.
+/// `x · factor`, in place, the factor given in two floats: one rounding at the end, so that a number times its reciprocal
+/// is one.
 #[inline(always)]
-pub(crate) fn multiply<S: Simd>(s: S, xs: &mut [f32], factor: f32) {
-    let factor = s.splat(factor);
+pub(crate) fn multiply<S: Simd>(s: S, xs: &mut [f32], factor: [f32; 2]) {
+    let [high, low] = [s.splat(factor[0]), s.splat(factor[1])];
     let (vectors, tail) = xs.as_chunks_mut::<LANES>();
     for v in vectors {
-        s.store(s.mul(s.load(v), factor), v);
+        let x = s.load(v);
+        s.store(s.mul_add(x, high, s.mul(x, low)), v);
     }
     if !tail.is_empty() {
-        s.store_tail(s.mul(s.load_tail(tail, 0.0), factor), tail);
+        let x = s.load_tail(tail, 0.0);
+        s.store_tail(s.mul_add(x, high, s.mul(x, low)), tail);
     }
 }
 
