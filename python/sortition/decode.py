@@ -1,0 +1,179 @@
+"""The autoregressive loop: scores, token, append, until something ends it.
+
+The loop knows two things, a model (`forward`) and a sampler (`sample`), and nothing of how either works. Text is a
+layer above (`sortition.stream`), and whole completions one more (`sortition.generate`).
+"""
+
+from __future__ import annotations
+
+import operator
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from sortition.errors import ModelError, ParameterError
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sortition.models.protocol import Model
+
+__all__ = ["FinishReason", "Step", "decode"]
+
+FinishReason = Literal["stop", "length", "cancelled"]
+
+
+class TokenSampler(Protocol):
+    """What the loop asks of a sampler: draw a token, and remember it."""
+
+    def sample(self, logits: Any, /) -> int:
+        """The next token, by the scores of shape `(vocab,)`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """One turn of the loop.
+
+    Attributes:
+        token: the token drawn; `None` only in the closing step of a cancelled run, which draws none.
+        finish_reason: `None` while it goes on. Exactly one step has it, the last: `"stop"` (a stop token),
+            `"length"` (`max_tokens`), `"cancelled"` (the event, or the deadline).
+        matched: the id of the stop token; `"deadline"` when that is what cancelled; else `None`.
+        model_seconds: time spent in the model.
+        sampler_seconds: time spent in the sampler.
+    """
+
+    token: int | None
+    finish_reason: FinishReason | None = None
+    matched: int | str | None = None
+    model_seconds: float = 0.0
+    sampler_seconds: float = 0.0
+
+
+def decode(
+    model: Model,
+    prompt_ids: Iterable[int],
+    sampler: TokenSampler,
+    *,
+    stop_tokens: Iterable[int] = (),
+    max_tokens: int = 128,
+    deadline: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Iterator[Step]:
+    """Yield tokens one by one until a stop token, the length limit, the deadline or a cancel.
+
+    The prompt is one call of the model, and each token after it one more. The model is used as it stands: what is in
+    its context already comes before the prompt. The stop token itself is yielded, in the last step.
+
+    A deadline ends a run as a cancel does, not as `max_tokens` does: `"length"` tells a client of the common APIs that
+    the text is as long as was asked for, which a deadline does not. Both are looked at before every call of the model,
+    so they are seen within one step.
+
+    Args:
+        model: anything with `forward(tokens) -> logits`.
+        prompt_ids: the token ids of the prompt, at least one, none negative.
+        sampler: anything with `sample(logits) -> int`, such as a `Sampler` that was given the same prompt.
+        stop_tokens: the ids that end the run.
+        max_tokens: at least 1.
+        deadline: seconds from this call, 0 or more; `None` for no limit.
+        cancel: set it, from any thread, to end the run.
+
+    Raises:
+        ParameterError: an argument is outside its range; before anything is computed.
+        ModelError: `model` has no `forward`.
+        Exception: whatever the model or the sampler raises, at the step where it happens.
+
+    >>> from sortition.models.scripted import ScriptedModel
+    >>> class Greedy:
+    ...     def sample(self, logits):
+    ...         return int(logits.argmax())
+    >>> model = ScriptedModel.from_probabilities([[.1, .9, 0], [0, .2, .8], [1, 0, 0]])
+    >>> [step.token for step in decode(model, [0], Greedy(), stop_tokens=[2])]
+    [1, 2]
+    """
+    if not callable(getattr(model, "forward", None)):
+        msg = f"model must have a method forward(tokens) -> logits, got {type(model).__name__}"
+        raise ModelError(msg)
+    if not callable(getattr(sampler, "sample", None)):
+        msg = f"sampler must have a method sample(logits) -> int, got {type(sampler).__name__}"
+        raise ParameterError(msg)
+    prompt = check_ids("prompt_ids", prompt_ids)
+    if not prompt:
+        msg = "prompt_ids must hold at least one token, got none: the first scores come from the last token"
+        raise ParameterError(msg)
+    stops = frozenset(check_ids("stop_tokens", stop_tokens))
+    check_max_tokens(max_tokens)
+    ends_at = None if deadline is None else time.monotonic() + check_deadline(deadline)
+    return _steps(model, prompt, sampler, stops, max_tokens, ends_at, cancel)
+
+
+def _steps(  # noqa: PLR0913 - the arguments of `decode`, checked
+    model: Model,
+    prompt: Sequence[int],
+    sampler: TokenSampler,
+    stop_tokens: frozenset[int],
+    max_tokens: int,
+    ends_at: float | None,
+    cancel: threading.Event | None,
+) -> Iterator[Step]:
+    """The loop itself; `decode` has checked everything."""
+    tokens = prompt
+    for remaining in range(max_tokens, 0, -1):
+        if cancel is not None and cancel.is_set():
+            yield Step(None, "cancelled")
+            return
+        if ends_at is not None and time.monotonic() >= ends_at:
+            yield Step(None, "cancelled", "deadline")
+            return
+        started = time.perf_counter()
+        logits = model.forward(tokens)
+        scored = time.perf_counter()
+        token = sampler.sample(logits)
+        times = scored - started, time.perf_counter() - scored
+        if token in stop_tokens:
+            yield Step(token, "stop", token, *times)
+            return
+        yield Step(token, "length" if remaining == 1 else None, None, *times)
+        tokens = [token]
+
+
+def check_ids(name: str, ids: Iterable[int]) -> list[int]:
+    """`ids` as a list of ints, or a `ParameterError` that names what is wrong with them."""
+    if isinstance(ids, (str, bytes)):
+        msg = f"{name} must be token ids, got {type(ids).__name__}: encode the text first, or use stream or generate"
+        raise ParameterError(msg)
+    try:
+        items = list(ids)
+    except TypeError:
+        msg = f"{name} must be a sequence of token ids, got {type(ids).__name__}"
+        raise ParameterError(msg) from None
+    return [_check_id(name, index, item) for index, item in enumerate(items)]
+
+
+def _check_id(name: str, index: int, item: object) -> int:
+    try:
+        token = operator.index(item)  # type: ignore[arg-type]  # what is no int raises TypeError
+    except TypeError:
+        token = None
+    if token is None or isinstance(item, bool) or token < 0:
+        msg = f"{name}[{index}] must be a token id (an int, 0 or more), got {item!r}"
+        raise ParameterError(msg)
+    return token
+
+
+def check_max_tokens(max_tokens: int) -> int:
+    """`max_tokens`, or a `ParameterError`."""
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        msg = f"max_tokens must be an int of at least 1, got {max_tokens!r}"
+        raise ParameterError(msg)
+    return max_tokens
+
+
+def check_deadline(deadline: float) -> float:
+    """`deadline` in seconds, or a `ParameterError`."""
+    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not deadline >= 0:
+        msg = f"deadline must be a number of seconds, 0 or more, got {deadline!r}"
+        raise ParameterError(msg)
+    return float(deadline)

@@ -1,0 +1,199 @@
+"""A model that says what it is told to: for tests, examples and teaching.
+
+Its scores come from a list, one row a step, or from a function of the context, so that a whole decoding can be
+written down by hand. It has everything that a model may have: `truncate`, `fork`, `all=True`, and a tokenizer.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sortition.errors import ModelError, ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from sortition.models.protocol import Tokenizer
+
+    Scores = npt.NDArray[np.float32]
+
+__all__ = ["PieceTokenizer", "ScriptedModel"]
+
+
+class ScriptedModel:
+    """A model whose scores are given.
+
+    Args:
+        scores: a function of the whole context (a tuple of ids) that returns scores of shape `(vocab,)`; or rows, of
+            which row 0 answers the prompt and row i the i-th token after it.
+        prompt_length: where the script begins, when it is rows; by default, behind the tokens of the first call.
+        repeat_last: whether the last row answers every call beyond it; else such a call is a `ModelError`.
+        tokenizer: what `stream` and `generate` use to read and write text.
+
+    >>> model = ScriptedModel([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]])
+    >>> model.forward([7, 7]), model.forward([2]), model.context
+    (array([0., 1., 2.], dtype=float32), array([3., 0., 0.], dtype=float32), (7, 7, 2))
+    """
+
+    def __init__(
+        self,
+        scores: Callable[[tuple[int, ...]], npt.ArrayLike] | Sequence[npt.ArrayLike],
+        *,
+        prompt_length: int | None = None,
+        repeat_last: bool = False,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
+        self._scores = scores
+        self._prompt_length = prompt_length
+        self._repeat_last = repeat_last
+        self._start = prompt_length  # of the script in the context, once it is known
+        self._tokenizer = tokenizer
+        self._context: tuple[int, ...] = ()
+        self.calls: list[tuple[int, ...]] = []  # what each `forward` was given, for tests to look at
+
+    @classmethod
+    def from_probabilities(
+        cls, rows: Sequence[npt.ArrayLike], *, tokenizer: Tokenizer | None = None
+    ) -> ScriptedModel:
+        """Rows of probabilities, which need not sum to 1; their logarithms are the scores.
+
+        >>> ScriptedModel.from_probabilities([[0.0, 1.0]]).forward([0])
+        array([-inf,   0.], dtype=float32)
+        """
+        return cls([_log(row) for row in rows], tokenizer=tokenizer)
+
+    @classmethod
+    def from_pieces(
+        cls, pieces: Sequence[str | bytes], *, eos: Sequence[str] = ("<eos>",), eos_from: int | None = None
+    ) -> ScriptedModel:
+        """A model that says the pieces, each with one token, and then prefers the last of its end tokens.
+
+        The ids of the pieces are 0, 1, …; those of the end tokens follow. From piece `eos_from` on it prefers the end
+        token, by default behind the last piece. The second best is always the next piece, if there is one.
+
+        >>> model = ScriptedModel.from_pieces(["你", "好"])
+        >>> [int(model.forward([token]).argmax()) for token in (2, 0, 1)]
+        [0, 1, 2]
+        """
+        tokenizer = PieceTokenizer(pieces, eos=eos)
+        vocab, end = len(pieces) + len(eos), len(pieces) if eos_from is None else eos_from
+        rows = np.full((len(pieces) + 1, vocab), -10.0, np.float32)
+        for step, row in enumerate(rows):
+            row[-1] = 1.0 if step >= end else -5.0
+            row[:-len(eos)][step : step + 1] = 0.0
+        return cls(list(rows), repeat_last=True, tokenizer=tokenizer)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer it was given."""
+        if self._tokenizer is None:
+            msg = "this ScriptedModel has no tokenizer: give it one (tokenizer=PieceTokenizer([...])) to work with text"
+            raise ModelError(msg)
+        return self._tokenizer
+
+    @property
+    def context(self) -> tuple[int, ...]:
+        """Every token so far."""
+        return self._context
+
+    def forward(self, tokens: Sequence[int], *, all: bool = False) -> Scores:  # noqa: A002 - the protocol's word
+        """Append `tokens`; the scores after the last of them, or after each of them with `all`."""
+        if not len(tokens):
+            msg = "forward needs at least one token, got none"
+            raise ModelError(msg)
+        start = len(self._context)
+        self._context += tuple(int(token) for token in tokens)
+        self.calls.append(self._context[start:])
+        if self._start is None:
+            self._start = len(self._context)
+        if not all:
+            return self._row(self._context)
+        ends = range(start + 1, len(self._context) + 1)
+        return np.stack([self._row(self._context[:end]) for end in ends])
+
+    def truncate(self, length: int) -> None:
+        """Forget all but the first `length` tokens; the script goes back with them."""
+        if not 0 <= length <= len(self._context):
+            msg = f"length must be in [0, {len(self._context)}], got {length}"
+            raise ParameterError(msg)
+        self._context = self._context[:length]
+        if length == 0:
+            self._start = self._prompt_length
+
+    def fork(self) -> ScriptedModel:
+        """The same script at the same place, and from there on its own."""
+        twin = copy.copy(self)
+        twin.calls = []
+        return twin
+
+    def _row(self, context: tuple[int, ...]) -> Scores:
+        if callable(self._scores):
+            return np.asarray(self._scores(context), np.float32)
+        step = len(context) - (self._start or 0)
+        if step < 0:  # inside the prompt nothing is scripted: every token is as likely
+            return np.zeros_like(self._scores[0], np.float32)
+        if step >= len(self._scores) and not self._repeat_last:
+            msg = f"the script has {len(self._scores)} rows, and row {step} was asked for"
+            raise ModelError(msg)
+        return np.array(self._scores[min(step, len(self._scores) - 1)], np.float32)
+
+
+class PieceTokenizer:
+    """A vocabulary of given pieces; the ids are their places.
+
+    Args:
+        pieces: what each token adds to the text; bytes may be parts of characters.
+        eos: the names of the end tokens, which follow the pieces.
+
+    `encode` takes the longest piece that fits, from left to right.
+
+    >>> tokenizer = PieceTokenizer(["今天", "天气", "今"])
+    >>> tokenizer.encode("今天天气今"), tokenizer.eos_ids, tokenizer.token_bytes(3)
+    ([0, 1, 2], (3,), b'<eos>')
+    """
+
+    def __init__(self, pieces: Sequence[str | bytes], *, eos: Sequence[str] = ("<eos>",)) -> None:
+        self._pieces = [piece.encode() if isinstance(piece, str) else bytes(piece) for piece in pieces]
+        self._special = {name: len(self._pieces) + index for index, name in enumerate(eos)}
+        self._table = self._pieces + [name.encode() for name in eos]
+
+    @property
+    def eos_ids(self) -> tuple[int, ...]:
+        """The end tokens."""
+        return tuple(self._special.values())
+
+    @property
+    def special_tokens(self) -> Mapping[str, int]:
+        """The end tokens by name."""
+        return self._special
+
+    def token_bytes(self, token: int) -> bytes:
+        """The piece, or the name of the end token."""
+        return self._table[token]
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of `text`; a part that no piece fits is a `ParameterError`."""
+        data, ids, at = text.encode(), [], 0
+        best_first = sorted(range(len(self._pieces)), key=lambda index: -len(self._pieces[index]))
+        while at < len(data):
+            token = next((i for i in best_first if self._pieces[i] and data.startswith(self._pieces[i], at)), None)
+            if token is None:
+                msg = f"no piece fits {data[at:].decode(errors='replace')!r}"
+                raise ParameterError(msg)
+            ids.append(token)
+            at += len(self._pieces[token])
+        return ids
+
+
+def _log(row: npt.ArrayLike) -> Scores:
+    probabilities = np.asarray(row, np.float64)
+    if not (probabilities >= 0).all():
+        msg = f"probabilities must be 0 or more, got {probabilities.min()}"
+        raise ParameterError(msg)
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities).astype(np.float32)
