@@ -7,6 +7,7 @@ take the tokenizer from the model.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
@@ -75,7 +76,7 @@ def stream(  # noqa: PLR0913 - the options of one run
         stop_tokens: ids that end the text, beside the tokenizer's `eos_ids`.
         ignore_eos: whether `eos_ids` do not end the text.
         show_special: whether special tokens show their names.
-        max_tokens: at least 1.
+        max_tokens: at least 1; a full context (the model's `context_length`) ends the text in the same way.
         deadline: seconds from this call; it ends the run as `"cancelled"`, `matched="deadline"`.
         cancel: set it, from any thread, to end the run within one step.
 
@@ -196,10 +197,8 @@ class _Run:
         self._options = options
         self._params = SamplingParams() if params is None else params
         self._tokenizer = _tokenizer(model)
-        self._prompt = check_ids("prompt", self._tokenizer.encode(prompt) if isinstance(prompt, str) else prompt)
-        if not self._prompt:
-            msg = f"prompt must hold at least one token, got {prompt!r}: the first scores come from the last token"
-            raise ParameterError(msg)
+        self._prompt = _prompt_ids(self._tokenizer, prompt)
+        self._max_tokens = min(options.max_tokens, _room(model, len(self._prompt)))
         eos = () if options.ignore_eos else self._tokenizer.eos_ids
         self._stop_tokens = frozenset([*options.stop_tokens, *eos])
         self.sampler = Sampler(
@@ -254,7 +253,7 @@ class _Run:
             self._prompt,
             sampler,
             stop_tokens=self._stop_tokens,
-            max_tokens=options.max_tokens,
+            max_tokens=self._max_tokens,
             deadline=None if options.ends_at is None else max(0.0, options.ends_at - time.monotonic()),
             cancel=options.cancel,
         )
@@ -333,6 +332,31 @@ def _tokenizer(model: TextModel) -> Any:
         msg = f"{type(model).__name__} has no tokenizer; decode works on token ids alone"
         raise ModelError(msg)
     return tokenizer
+
+
+def _prompt_ids(tokenizer: Any, prompt: str | Iterable[int]) -> list[int]:
+    if isinstance(prompt, str):
+        try:
+            prompt.encode()
+        except UnicodeEncodeError as error:
+            msg = f"prompt must be text that can be written in UTF-8: {error}"
+            raise ParameterError(msg) from None
+    ids = check_ids("prompt", tokenizer.encode(prompt) if isinstance(prompt, str) else prompt)
+    if not ids:
+        msg = f"prompt must hold at least one token, got {prompt!r}: the first scores come from the last token"
+        raise ParameterError(msg)
+    return ids
+
+
+def _room(model: Any, prompt_tokens: int) -> int:
+    """How many tokens can be drawn before a context with a limit is full; the last one drawn is not read."""
+    context_length: int | None = getattr(model, "context_length", None)
+    if context_length is None:
+        return sys.maxsize
+    if prompt_tokens > context_length:
+        msg = f"prompt must have at most {context_length} tokens, which the context holds, got {prompt_tokens}"
+        raise ParameterError(msg)
+    return context_length - prompt_tokens + 1
 
 
 def _reset(model: Any) -> None:

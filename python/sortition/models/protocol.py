@@ -24,8 +24,8 @@ class Model(Protocol):
     """A model: one method.
 
     Optional beside it: `truncate(length)`, `fork()`, a keyword `all=True` of `forward` that returns one row for each
-    of the tokens (shape `(len(tokens), vocab)`), and the attributes `tokenizer` and `vocab_size`. `vocab_size` is the
-    number of ids that are real tokens, where the scores are padded beyond them.
+    of the tokens (shape `(len(tokens), vocab)`), and the attributes `tokenizer`, `vocab_size` (the number of ids that
+    are real tokens, where the scores are padded beyond them) and `context_length` (how many tokens fit).
 
     >>> class Parrot:
     ...     def forward(self, tokens):

@@ -1,0 +1,23 @@
+"""`python -m sortition`, and the command `sortition`."""
+
+from __future__ import annotations
+
+import sys
+
+from sortition.errors import MissingExtra
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Run the command line; without its libraries, say how to get them."""
+    try:
+        from sortition import cli
+    except MissingExtra as error:
+        print("sortition:", error, file=sys.stderr)
+        return 1
+    return cli.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

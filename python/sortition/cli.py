@@ -1,0 +1,217 @@
+"""The command line: parses, builds, prints, and computes nothing.
+
+Exit codes: 0, 1 for an error, 2 for a parameter that cannot be, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Annotated, Any
+
+from sortition.errors import MissingExtra, ModelError, ParameterError
+from sortition.generate import generate as run
+from sortition.generate import stream
+from sortition.models import load
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.table import Table
+except ImportError as error:
+    _MSG = 'the command line needs typer and rich: pip install "sortition[cli]"'
+    raise MissingExtra(_MSG) from error
+
+from sortition.cli_flags import sampling_params, with_sampling_flags
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sortition.completion import Completion
+    from sortition.models.protocol import TextModel
+
+__all__ = ["app", "main"]
+
+_INTERRUPTED = 130  # 128 + SIGINT, as shells count
+
+app = typer.Typer(
+    name="sortition",
+    help="Exact, reproducible token sampling for language models.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    for out in (sys.stdout, sys.stderr):
+        if hasattr(out, "reconfigure"):  # text is UTF-8 whatever the locale says
+            out.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        code = app(args=arguments, prog_name="sortition", standalone_mode=False)
+    except Exception as error:
+        message = getattr(error, "format_message", None)  # the parser's own: an unknown flag, a word for a number
+        if message is None:
+            raise
+        _complain(message())
+        return int(getattr(error, "exit_code", 2))
+    return code if isinstance(code, int) else 0
+
+
+def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """An error is one line on stderr and an exit code, not a traceback."""
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except typer.Exit:
+            raise
+        except BrokenPipeError:  # whoever read the text has gone; so is the place to complain about it
+            sys.stdout = None  # type: ignore[assignment]
+            raise typer.Exit(1) from None
+        except ParameterError as error:
+            _complain(str(error))
+            raise typer.Exit(2) from None
+        except Exception as error:
+            _complain(str(error) or type(error).__name__)
+            raise typer.Exit(1) from None
+
+    return wrapper
+
+
+@app.command("generate")
+@with_sampling_flags
+@one_line_errors
+def generate_command(  # noqa: PLR0913 - one parameter a flag
+    prompt: Annotated[str, typer.Argument(help="The text to continue; - reads it from the standard input.")],
+    *,
+    model: Annotated[str, typer.Option(help="The model to run.")] = "smollm2",
+    chat: Annotated[bool, typer.Option("--chat", help="Ask the prompt as a question, by the chat template.")] = False,
+    max_tokens: Annotated[int, typer.Option(help="End after so many tokens.")] = 128,
+    stop: Annotated[list[str] | None, typer.Option(help="End before this text; may be repeated.")] = None,
+    deadline: Annotated[float | None, typer.Option(help="End after so many seconds.")] = None,
+    n: Annotated[int, typer.Option("--n", "-n", help="How many completions.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+    **flags: Any,
+) -> None:
+    """Continue PROMPT: the text goes out as it comes, then one line about it on the standard error."""
+    params = sampling_params(flags)
+    prompt = sys.stdin.read() if prompt == "-" else prompt
+    loaded = load(model)
+    text = _chat_prompt(loaded, prompt) if chat else prompt
+    with _cancel_on_interrupt() as cancel:
+        options: Any = {"stop": stop or (), "max_tokens": max_tokens, "deadline": deadline, "cancel": cancel}
+        if n == 1 and not as_json:
+            completions = [_print_stream(loaded, text, params, options)]
+        else:
+            done = run(loaded, text, params, n=n, **options)
+            completions = done if isinstance(done, list) else [done]
+            _print_json(model, completions) if as_json else _print_texts(completions)
+    for completion in completions:
+        if not as_json:
+            _console().print(_status(completion), style="dim", highlight=False, soft_wrap=True, markup=False)
+    if cancel.is_set():
+        raise typer.Exit(_INTERRUPTED)
+
+
+@app.command("info")
+@one_line_errors
+def info_command(
+    *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False
+) -> None:
+    """The version, the instruction set in use, and the threads."""
+    from sortition import info
+
+    facts = info()
+    if as_json:
+        typer.echo(json.dumps(facts, allow_nan=False))
+        return
+    table = Table.grid(padding=(0, 2))
+    for name, value in facts.items():
+        table.add_row(name, ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))
+    Console().print(table)
+
+
+def _print_stream(model: TextModel, prompt: str, params: Any, options: Any) -> Completion:
+    """Print the text as it comes."""
+    completion = None
+    try:
+        for chunk in stream(model, prompt, params, **options):
+            print(chunk.text, end="", flush=True)
+            completion = chunk.completion
+    finally:
+        print(flush=True)  # what follows, an error too, stands on a line of its own
+    assert completion is not None, "a stream ends with a completion"  # noqa: S101 - for the type checker
+    return completion
+
+
+def _print_texts(completions: Sequence[Completion]) -> None:
+    for completion in completions:
+        print(f"=== {completion.stream + 1} of {len(completions)} ===\n{completion.text}", flush=True)
+
+
+def _print_json(model: str, completions: Sequence[Completion]) -> None:
+    """One completion as it is, several in a list: as `generate` returns them."""
+    values = [completion.to_dict() for completion in completions]
+    value = {"model": model, **values[0]} if len(values) == 1 else {"model": model, "completions": values}
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def _status(completion: Completion) -> str:
+    """Tokens, speed, where the time went, and why it ended."""
+    times = completion.timings
+    speed = len(completion.tokens) / times.total if times.total else 0.0
+    share = times.sampler / (times.model + times.sampler) if times.sampler else 0.0
+    matched = "" if completion.matched is None else f" ({completion.matched!r})"
+    parts = [
+        f"{len(completion.tokens)} tokens",
+        f"{speed:.1f} tokens/s",
+        f"model {times.model:.3f} s",
+        f"sampler {times.sampler:.4f} s ({share:.2%})",
+        f"seed {completion.seed}",
+        f"{completion.finish_reason}{matched}",
+    ]
+    return " · ".join(parts)
+
+
+def _chat_prompt(model: TextModel, prompt: str) -> str:
+    template = getattr(model.tokenizer, "chat_prompt", None)
+    if template is None:
+        msg = "this model has no chat template"
+        raise ModelError(msg)
+    text: str = template([{"role": "user", "content": prompt}])
+    return text
+
+
+@contextlib.contextmanager
+def _cancel_on_interrupt() -> Iterator[threading.Event]:
+    """The first Ctrl-C sets the event, so that the run ends with what there is; a second one ends the program."""
+    cancel = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may take signals
+        yield cancel
+        return
+
+    def interrupted(*_: object) -> None:
+        cancel.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield cancel
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _console() -> Console:
+    return Console(stderr=True)
+
+
+def _complain(message: str) -> None:
+    """One line, whatever the message has."""
+    print("sortition:", " ".join(message.split()), file=sys.stderr)

@@ -1,0 +1,114 @@
+"""A command-line flag for every field of `SamplingParams`, made from the fields themselves.
+
+Name, type and default come from the dataclass, the help from its docstring, so a new parameter has its flag at once.
+A field that takes several ids has a flag that may be repeated, with commas too; one that takes a table has
+`ID=VALUE`, repeated; what has neither shape is given as JSON.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import functools
+import inspect
+import json
+import re
+import types
+import typing
+from typing import Annotated, Any
+
+import typer
+
+from sortition.errors import ParameterError
+from sortition.params import SamplingParams
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["sampling_params", "with_sampling_flags"]
+
+_PANEL = "Sampling"
+
+
+def with_sampling_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Give `command`, which takes `**flags`, the flags of all fields; `sampling_params(flags)` makes the value."""
+    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    hints, helps = typing.get_type_hints(SamplingParams), _helps()
+    flags = [_flag(field, hints[field.name], helps.get(field.name, "")) for field in dataclasses.fields(SamplingParams)]
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **kwargs: Any) -> None:
+        command(*args, **kwargs)
+
+    wrapper.__signature__ = inspect.Signature([*own, *flags])  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {p.name: p.annotation for p in [*own, *flags]}
+    del wrapper.__wrapped__  # type: ignore[attr-defined]  # its signature is not the one to show
+    return wrapper
+
+
+def sampling_params(flags: Mapping[str, Any]) -> SamplingParams:
+    """The parameters, from what the flags were given; what was not given keeps its default.
+
+    Raises:
+        ParameterError: a value is outside its range, or does not have the shape that its flag asks for.
+    """
+    hints = typing.get_type_hints(SamplingParams)
+    given = {name: value for name, value in flags.items() if value is not None and value != []}
+    return SamplingParams(**{name: _value(name, value, _shape(hints[name])) for name, value in given.items()})
+
+
+def _flag(field: dataclasses.Field[Any], hint: Any, text: str) -> inspect.Parameter:
+    shape = _shape(hint)
+    annotation: Any = {"ids": list[str], "table": list[str], "json": str}.get(shape, shape)
+    metavar = {"ids": "ID,…", "table": "ID=VALUE", "json": "JSON"}.get(shape)
+    default = field.default if field.default is not dataclasses.MISSING else None
+    shown = False if default in (None, ()) else str(default)
+    names = [] if shape is bool else [_dashed(field.name)]  # a bool has two, with and without no-
+    option = typer.Option(*names, help=text, metavar=metavar, rich_help_panel=_PANEL, show_default=shown)
+    annotation = Annotated[annotation | None, option]
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _shape(hint: Any) -> Any:
+    """A type that the command line knows, or one of `"ids"`, `"table"`, `"json"`."""
+    options = [hint]
+    if typing.get_origin(hint) in {typing.Union, types.UnionType}:
+        options = [option for option in typing.get_args(hint) if option is not type(None)]
+    if set(options) <= {int, float}:
+        return float if float in options else int
+    option = options[0]
+    if option in {bool, str} or typing.get_origin(option) is typing.Literal:
+        return option
+    origin, arguments = typing.get_origin(option), typing.get_args(option)
+    if isinstance(origin, type) and arguments:
+        if issubclass(origin, collections.abc.Mapping) and arguments == (int, float):
+            return "table"
+        if issubclass(origin, collections.abc.Iterable) and arguments[0] is int:
+            return "ids"
+    return "json"
+
+
+def _value(name: str, value: Any, shape: Any) -> Any:
+    """What the field takes, from what the flag was given."""
+    try:
+        if shape == "ids":
+            return tuple(int(part) for item in value for part in item.split(","))
+        if shape == "table":
+            return {int(key): float(number) for key, _, number in (item.partition("=") for item in value)}
+        return json.loads(value) if shape == "json" else value
+    except ValueError:
+        wanted = {"ids": "token ids", "table": "ID=VALUE", "json": "JSON"}[shape]
+        shown = value if isinstance(value, str) else " ".join(value)
+        msg = f"{_dashed(name)} must be {wanted}, got {shown!r}"
+        raise ParameterError(msg) from None
+
+
+def _dashed(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _helps() -> dict[str, str]:
+    """The first sentence about each field in the docstring of `SamplingParams`, where a line is `name: text`."""
+    lines = inspect.getdoc(SamplingParams) or ""
+    found = re.findall(r"^ +(\w+): (.+(?:\n {6,}.+)*)", lines, re.MULTILINE)
+    return {name: re.sub(r"\s+", " ", text).split(". ")[0].rstrip(".") for name, text in found}
