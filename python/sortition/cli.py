@@ -78,7 +78,7 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
         except ParameterError as error:
             _complain(str(error))
             raise typer.Exit(2) from None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a model raises, a person reads one line
             _complain(str(error) or type(error).__name__)
             raise typer.Exit(1) from None
 

@@ -40,9 +40,9 @@ def with_sampling_flags(command: Callable[..., None]) -> Callable[..., None]:
     def wrapper(*args: Any, **kwargs: Any) -> None:
         command(*args, **kwargs)
 
-    wrapper.__signature__ = inspect.Signature([*own, *flags])  # type: ignore[attr-defined]
+    vars(wrapper)["__signature__"] = inspect.Signature([*own, *flags])
     wrapper.__annotations__ = {p.name: p.annotation for p in [*own, *flags]}
-    del wrapper.__wrapped__  # type: ignore[attr-defined]  # its signature is not the one to show
+    del vars(wrapper)["__wrapped__"]  # its signature is not the one to show
     return wrapper
 
 

@@ -93,9 +93,7 @@ def decode(
     >>> [step.token for step in decode(model, [0], Greedy(), stop_tokens=[2])]
     [1, 2]
     """
-    if not callable(getattr(model, "forward", None)):
-        msg = f"model must have a method forward(tokens) -> logits, got {type(model).__name__}"
-        raise ModelError(msg)
+    check_model(model)
     if not callable(getattr(sampler, "sample", None)):
         msg = f"sampler must have a method sample(logits) -> int, got {type(sampler).__name__}"
         raise ParameterError(msg)
@@ -137,6 +135,13 @@ def _steps(  # noqa: PLR0913 - the arguments of `decode`, checked
             return
         yield Step(token, "length" if remaining == 1 else None, None, *times)
         tokens = [token]
+
+
+def check_model(model: object) -> None:
+    """A `ModelError` if `model` is none."""
+    if not callable(getattr(model, "forward", None)):
+        msg = f"model must have a method forward(tokens) -> logits, got {type(model).__name__}"
+        raise ModelError(msg)
 
 
 def check_ids(name: str, ids: Iterable[int]) -> list[int]:

@@ -18,7 +18,7 @@ __all__ = ["TextBuilder"]
 
 
 class TextBuilder:
-    """The text of one sequence, built token by token.
+    r"""The text of one sequence, built token by token.
 
     Args:
         tokenizer: gives the bytes of a token.
@@ -28,7 +28,7 @@ class TextBuilder:
 
     >>> from sortition.models.scripted import PieceTokenizer
     >>> from sortition.stop import StopStrings
-    >>> builder = TextBuilder(PieceTokenizer([b"A\\xe4", b"\\xbd\\xa0\\xe5", b"\\xa5\\xbdB"]), StopStrings(["你好"]))
+    >>> builder = TextBuilder(PieceTokenizer([b"A\xe4", b"\xbd\xa0\xe5", b"\xa5\xbdB"]), StopStrings(["你好"]))
     >>> [builder.push(token) for token in (0, 1, 2)], builder.matched, builder.text_tokens
     (['A', '', ''], '你好', 1)
     """

@@ -104,7 +104,7 @@ def _build(names: Sequence[str], merges: Sequence[str], special: Sequence[str]) 
         msg = 'this model needs the package tokenizers: pip install "sortition[smollm2]"'
         raise MissingExtra(msg) from error
     vocabulary = {name: index for index, name in enumerate(names)}
-    pairs = [tuple(merge.split(" ", 1)) for merge in merges]
+    pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in merges)]
     tokenizer = tokenizers.Tokenizer(models.BPE(vocabulary, pairs))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]

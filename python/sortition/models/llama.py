@@ -216,25 +216,26 @@ class LlamaModel:
             later = np.arange(start + count) > np.arange(start, start + count)[:, None]
             scores.reshape(config.heads, count, -1)[:, later] = -np.inf
         attended = _softmax(scores) @ values
-        return attended.reshape(config.heads, count, -1).swapaxes(0, 1).reshape(count, -1)
+        joined: Floats = attended.reshape(config.heads, count, -1).swapaxes(0, 1).reshape(count, -1)
+        return joined
 
 
 def _linear(x: Floats, weights: Floats) -> Floats:
     """`x @ weights.T`; one row is a product of a matrix and a vector, which reads the weights once, in order."""
-    if len(x) == 1:
-        return (weights @ x[0])[None]
-    result: Floats = x @ weights.T
-    return result
+    product: Floats = (weights @ x[0])[None] if len(x) == 1 else x @ weights.T
+    return product
 
 
 def _rms_norm(x: Floats, weights: Floats, epsilon: float) -> Floats:
     mean = np.mean(x * x, axis=-1, keepdims=True)
-    return x / np.sqrt(mean + np.float32(epsilon)) * weights
+    normed: Floats = x / np.sqrt(mean + np.float32(epsilon)) * weights
+    return normed
 
 
 def _silu(x: Floats) -> Floats:
     with np.errstate(over="ignore"):  # exp(-x) is infinite far below zero, where the result is zero
-        return x / (1 + np.exp(-x))
+        result: Floats = x / (1 + np.exp(-x))
+    return result
 
 
 def _softmax(x: Floats) -> Floats:

@@ -57,9 +57,7 @@ class ScriptedModel:
         self.calls: list[tuple[int, ...]] = []  # what each `forward` was given, for tests to look at
 
     @classmethod
-    def from_probabilities(
-        cls, rows: Sequence[npt.ArrayLike], *, tokenizer: Tokenizer | None = None
-    ) -> ScriptedModel:
+    def from_probabilities(cls, rows: Sequence[npt.ArrayLike], *, tokenizer: Tokenizer | None = None) -> ScriptedModel:
         """Rows of probabilities, which need not sum to 1; their logarithms are the scores.
 
         >>> ScriptedModel.from_probabilities([[0.0, 1.0]]).forward([0])
@@ -85,7 +83,7 @@ class ScriptedModel:
         rows = np.full((len(pieces) + 1, vocab), -10.0, np.float32)
         for step, row in enumerate(rows):
             row[-1] = 1.0 if step >= end else -5.0
-            row[:-len(eos)][step : step + 1] = 0.0
+            row[: -len(eos)][step : step + 1] = 0.0
         return cls(list(rows), repeat_last=True, tokenizer=tokenizer)
 
     @property

@@ -128,5 +128,5 @@ def _write(path: Path, metadata: dict[str, Any], arrays: dict[str, Floats]) -> N
 def _blocks(arrays: dict[str, Floats]) -> Iterable[memoryview | bytes]:
     for array in arrays.values():
         flat = np.ascontiguousarray(array, np.float32).reshape(-1)
-        yield memoryview(flat).cast("B")
+        yield flat.data.cast("B")
         yield bytes(-flat.nbytes % _ALIGN)
