@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import signal
 import sys
 import threading
@@ -72,8 +73,8 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except typer.Exit:
             raise
-        except BrokenPipeError:  # whoever read the text has gone; so is the place to complain about it
-            sys.stdout = None  # type: ignore[assignment]
+        except BrokenPipeError:  # whoever read the text has gone; what is still buffered goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except ParameterError as error:
             _complain(str(error))

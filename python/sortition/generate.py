@@ -1,7 +1,7 @@
 """The two upper layers: `stream` turns the tokens of `decode` into text as it comes, `generate` joins the stream.
 
-Both begin from an empty context (a model that can `truncate` is reset when its first token is asked for), build the sampler from its parameters, and
-take the tokenizer from the model.
+Both begin from an empty context (a model that can `truncate` is reset when its first token is asked for), build the
+sampler from its parameters, and take the tokenizer from the model.
 """
 
 from __future__ import annotations

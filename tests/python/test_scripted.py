@@ -1,0 +1,91 @@
+"""The scripted model and its tokenizer, on which other tests stand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sortition import ModelError, ParameterError
+from sortition.models import Forkable, Model, PieceTokenizer, ScriptedModel, Tokenizer, Truncatable, load
+
+ROWS = np.eye(4, dtype=np.float32)
+
+
+def test_it_is_a_model_with_everything_optional():
+    """By the protocols."""
+    model = ScriptedModel.from_pieces(["a"])
+    assert isinstance(model, Model)
+    assert isinstance(model, Truncatable)
+    assert isinstance(model, Forkable)
+    assert isinstance(model.tokenizer, Tokenizer)
+
+
+def test_all_gives_a_row_for_each_token():
+    """The last of them is what a plain call gives."""
+    model = ScriptedModel(lambda context: [len(context), context[-1]])
+    np.testing.assert_array_equal(model.forward([5, 6, 7], all=True), [[1, 5], [2, 6], [3, 7]])
+    np.testing.assert_array_equal(model.forward([8]), [4, 8])
+
+
+def test_a_script_of_rows_begins_behind_the_prompt():
+    """Behind the first call, or where it is told to."""
+    first = ScriptedModel(ROWS)
+    np.testing.assert_array_equal(first.forward([0, 0, 0]), ROWS[0])
+    told = ScriptedModel(ROWS, prompt_length=2)
+    np.testing.assert_array_equal(told.forward([0, 0, 0], all=True), [np.zeros(4), ROWS[0], ROWS[1]])
+
+
+def test_going_back_goes_back_in_the_script():
+    """And going back to nothing begins it anew, with another prompt."""
+    model = ScriptedModel(ROWS)
+    model.forward([0, 0])
+    model.forward([1])
+    model.truncate(2)
+    np.testing.assert_array_equal(model.forward([2]), ROWS[1])
+    model.truncate(0)
+    np.testing.assert_array_equal(model.forward([3]), ROWS[0])
+
+
+def test_a_fork_goes_its_own_way():
+    """Neither sees what the other reads."""
+    model = ScriptedModel(ROWS)
+    model.forward([0])
+    twin = model.fork()
+    twin.forward([1])
+    assert (model.context, twin.context) == ((0,), (0, 1))
+    np.testing.assert_array_equal(model.forward([2]), ROWS[1])
+
+
+def test_the_given_rows_are_not_handed_out():
+    """A caller that writes into the scores does not change the script."""
+    model = ScriptedModel(ROWS, repeat_last=True)
+    model.forward([0])[:] = 9
+    model.truncate(0)
+    np.testing.assert_array_equal(model.forward([0]), [1, 0, 0, 0])
+
+
+def test_probabilities_become_their_logarithms():
+    """Zero is impossible."""
+    row = ScriptedModel.from_probabilities([[0.5, 0.0, 0.5]]).forward([0])
+    np.testing.assert_allclose(row, np.log([0.5, 1e-300, 0.5]).astype(np.float32) + [0, -np.inf, 0])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (lambda: ScriptedModel(ROWS).forward([]), ModelError, "forward needs at least one token"),
+        (lambda: ScriptedModel([]).forward([0]), ModelError, "the script has 0 rows, and row 0 was asked for"),
+        (lambda: ScriptedModel(ROWS).truncate(1), ParameterError, r"length must be in \[0, 0\], got 1"),
+        (
+            lambda: ScriptedModel.from_probabilities([[-0.1]]),
+            ParameterError,
+            "probabilities must be 0 or more, got -0.1",
+        ),
+        (lambda: PieceTokenizer(["今天"]).encode("今年"), ParameterError, "no piece fits '今年'"),
+        (lambda: load("gpt-17"), ParameterError, "model must be one of 'smollm2', got 'gpt-17'"),
+    ],
+)
+def test_what_cannot_be_is_refused(wrong, error, message):
+    """With a message that says what it was."""
+    with pytest.raises(error, match=message):
+        wrong()
