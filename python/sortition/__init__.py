@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from sortition._runtime import choose_isa as _choose_isa
 from sortition._runtime import info
+from sortition.completion import Chunk, Completion, Timings
+from sortition.decode import Step, decode
 from sortition.errors import (
     LogitsError,
     MissingExtra,
@@ -17,27 +19,41 @@ from sortition.errors import (
     ParameterError,
     SortitionError,
 )
+from sortition.generate import generate, stream
 from sortition.kernels import argmax, entropy, log_softmax, logsumexp, softmax, top_k, top_p
+from sortition.models import Model, PieceTokenizer, ScriptedModel, Tokenizer, load
 from sortition.params import SamplingParams
 from sortition.sampler import Draw, Sampler, sample
 
 __all__ = [
+    "Chunk",
+    "Completion",
     "Draw",
     "LogitsError",
     "MissingExtra",
+    "Model",
     "ModelError",
     "NoCandidateError",
     "ParameterError",
+    "PieceTokenizer",
     "Sampler",
     "SamplingParams",
+    "ScriptedModel",
     "SortitionError",
+    "Step",
+    "Timings",
+    "Tokenizer",
     "argmax",
+    "decode",
     "entropy",
+    "generate",
     "info",
+    "load",
     "log_softmax",
     "logsumexp",
     "sample",
     "softmax",
+    "stream",
     "top_k",
     "top_p",
 ]

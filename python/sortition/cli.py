@@ -14,6 +14,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Annotated, Any
 
+from sortition._runtime import info
 from sortition.errors import MissingExtra, ModelError, ParameterError
 from sortition.generate import generate as run
 from sortition.generate import stream
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from sortition.completion import Completion
     from sortition.models.protocol import TextModel
+    from sortition.params import SamplingParams
 
 __all__ = ["app", "main"]
 
@@ -127,8 +129,6 @@ def info_command(
     *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False
 ) -> None:
     """The version, the instruction set in use, and the threads."""
-    from sortition import info
-
     facts = info()
     if as_json:
         typer.echo(json.dumps(facts, allow_nan=False))
@@ -139,7 +139,7 @@ def info_command(
     Console().print(table)
 
 
-def _print_stream(model: TextModel, prompt: str, params: Any, options: Any) -> Completion:
+def _print_stream(model: TextModel, prompt: str, params: SamplingParams, options: Any) -> Completion:
     """Print the text as it comes."""
     completion = None
     try:

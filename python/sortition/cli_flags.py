@@ -33,8 +33,9 @@ _PANEL = "Sampling"
 def with_sampling_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Give `command`, which takes `**flags`, the flags of all fields; `sampling_params(flags)` makes the value."""
     own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    hints, helps = typing.get_type_hints(SamplingParams), _helps()
-    flags = [_flag(field, hints[field.name], helps.get(field.name, "")) for field in dataclasses.fields(SamplingParams)]
+    hints, helps = _hints(), _helps()
+    fields = [field for field in dataclasses.fields(SamplingParams) if field.init]
+    flags = [_flag(field, hints[field.name], helps.get(field.name, "")) for field in fields]
 
     @functools.wraps(command)
     def wrapper(*args: Any, **kwargs: Any) -> None:
@@ -52,7 +53,7 @@ def sampling_params(flags: Mapping[str, Any]) -> SamplingParams:
     Raises:
         ParameterError: a value is outside its range, or does not have the shape that its flag asks for.
     """
-    hints = typing.get_type_hints(SamplingParams)
+    hints = _hints()
     given = {name: value for name, value in flags.items() if value is not None and value != []}
     return SamplingParams(**{name: _value(name, value, _shape(hints[name])) for name, value in given.items()})
 
@@ -107,8 +108,13 @@ def _dashed(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def _hints() -> dict[str, Any]:
+    """The types of the fields; `params.py` imports some of the names only for the type checker."""
+    return typing.get_type_hints(SamplingParams, localns=vars(collections.abc))
+
+
 def _helps() -> dict[str, str]:
     """The first sentence about each field in the docstring of `SamplingParams`, where a line is `name: text`."""
     lines = inspect.getdoc(SamplingParams) or ""
-    found = re.findall(r"^ +(\w+): (.+(?:\n {6,}.+)*)", lines, re.MULTILINE)
-    return {name: re.sub(r"\s+", " ", text).split(". ")[0].rstrip(".") for name, text in found}
+    found = re.findall(r"^ {4}(\w+): (.+(?:\n {6,}.+)*)", lines, re.MULTILINE)
+    return {name: re.sub(r"\s+", " ", text).replace("``", "").split(". ")[0].rstrip(".") for name, text in found}
