@@ -128,7 +128,7 @@ def _steps(  # noqa: PLR0913 - the arguments of `decode`, checked
         started = time.perf_counter()
         logits = model.forward(tokens)
         scored = time.perf_counter()
-        token = sampler.sample(logits)
+        token = int(sampler.sample(logits))
         times = scored - started, time.perf_counter() - scored
         if token in stop_tokens:
             yield Step(token, "stop", token, *times)
