@@ -1,6 +1,6 @@
 """What the history does to the scores: repetition, frequency, presence, DRY.
 
-Each is a float32 operation with one rounding, the result held inside the finite range; -inf stays -inf.
+What is subtracted is float32, and so is the operation: one rounding each, held inside the finite range; -inf stays -inf.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from sortition.reference.weights import Scores, clamped
 
 __all__ = ["counted", "dry", "frequency", "presence", "repetition"]
+
+SMALLEST = np.float32(2.0**-149)
+"""A penalty that would round to zero is this: 0 / 0 would be NaN."""
 
 LARGEST_EXPONENT = 88.72283935546875  # ln of the largest float32, as a float32
 
@@ -47,7 +50,7 @@ def repetition(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Scor
     >>> repetition(np.array([2, -2, 1], np.float32), 2.0, np.array([2, 1, 0]))
     array([ 1., -4.,  1.], dtype=float32)
     """
-    r = np.float32(penalty)
+    r = np.maximum(clamped(penalty), SMALLEST)
     with np.errstate(over="ignore"):
         changed = np.where(scores < 0, scores * r, scores / r)
     return np.where(count > 0, clamped(changed, scores), scores)
@@ -60,7 +63,7 @@ def frequency(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Score
     array([-0.5,  1. ], dtype=float32)
     """
     with np.errstate(over="ignore"):
-        changed = scores - np.float32(penalty) * count.astype(np.float32)
+        changed = scores - clamped(penalty * count)
     return np.where(count > 0, clamped(changed, scores), scores)
 
 
@@ -71,7 +74,7 @@ def presence(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Scores
     array([0.75, 1.  ], dtype=float32)
     """
     with np.errstate(over="ignore"):
-        changed = scores - np.float32(penalty)
+        changed = scores - clamped(penalty)
     return np.where(count > 0, clamped(changed, scores), scores)
 
 

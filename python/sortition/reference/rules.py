@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sortition.reference.weights import Scores, clamped
 
@@ -98,9 +98,9 @@ def logit_bias(scores: Scores, bias: Mapping[int, float]) -> Scores:
     array([ 1.5, -inf], dtype=float32)
     """
     ids = np.fromiter(bias, np.intp)
-    added = np.fromiter(bias.values(), np.float32)
+    given = np.fromiter(bias.values(), np.float64)
+    added = clamped(given, given)
     changed = scores.copy()
     with np.errstate(over="ignore"):
-        total: NDArray[np.float32] = scores[ids] + added
-    changed[ids] = clamped(total, np.minimum(scores[ids], added))
+        changed[ids] = clamped(scores[ids] + added, np.minimum(scores[ids], added))
     return changed

@@ -146,11 +146,11 @@ def written(scores: Scores, temperature: float) -> Scores:
         return clamped((scores.astype(np.float64) - float(scores.max())) / temperature, scores)
 
 
-def clamped(values: ArrayLike, scores: Scores | None = None) -> Scores:
+def clamped(values: ArrayLike, scores: ArrayLike | None = None) -> Scores:
     """Values as float32 held inside the finite range, save that what was -inf (in `scores`) stays -inf.
 
     >>> clamped(np.array([-1e39, 7.0]))
     array([-3.4028235e+38,  7.0000000e+00], dtype=float32)
     """
     held: Scores = np.asarray(np.clip(values, -FLOAT32_MAX, FLOAT32_MAX), np.float32)
-    return held if scores is None else np.where(scores > -np.inf, held, np.float32(-np.inf))
+    return held if scores is None else np.where(np.greater(scores, -np.inf), held, np.float32(-np.inf))
