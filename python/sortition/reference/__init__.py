@@ -1,0 +1,59 @@
+"""The whole specification again, in NumPy that is meant to be read.
+
+What a stage means is defined here in the fewest lines that say it; the Rust core must agree with it, token for token.
+Nothing in the package imports this one: tests and benchmarks do. It imports NumPy and nothing else of the package,
+so that an error in the package cannot hide here.
+
+The pair (scores, temperature) runs through all of it: `scores` is a float32 row in which -inf marks a token that is out
+and `temperature` divides the scores wherever chances are needed. Read in this order:
+
+============  ======================================================================
+`philox`      the generator, and the coin of one position
+`weights`     the weight of a candidate, to the bit; the pick among weights
+`rules`       what a token may never be: mask, lists of ids, bad words, min_tokens
+`penalties`   what the history does to the scores
+`cuts`        which candidates stay
+`steered`     mirostat and adaptive-p, which stand in the place of the cuts
+`profiles`    the order of the stages, and the switches of named stacks
+`pipeline`    a row through all stages: `process`, `draw`
+`functions`   the functions that take a row: softmax, top_k, …
+`search`      beam search, and verification of a draft
+============  ======================================================================
+
+Parameters are a mapping from the names of `sortition.SamplingParams` to valid values; None, or no entry, is off.
+
+>>> import numpy as np
+>>> from sortition import reference
+>>> row = np.log([0.5, 0.3, 0.15, 0.05])
+>>> np.flatnonzero(np.isfinite(reference.process(row, {"top_p": 0.75})))
+array([0, 1])
+>>> reference.draw(row, {"temperature": 0}).token
+0
+"""
+
+from __future__ import annotations
+
+from sortition.reference.functions import argmax, entropy, log_softmax, logsumexp, softmax, top_k, top_p
+from sortition.reference.pipeline import BadScoresError, Drawn, EmptyRowError, draw, process
+from sortition.reference.profiles import ORDER, PROFILES, Profile
+from sortition.reference.search import beam_search, verify
+
+__all__ = [
+    "ORDER",
+    "PROFILES",
+    "BadScoresError",
+    "Drawn",
+    "EmptyRowError",
+    "Profile",
+    "argmax",
+    "beam_search",
+    "draw",
+    "entropy",
+    "log_softmax",
+    "logsumexp",
+    "process",
+    "softmax",
+    "top_k",
+    "top_p",
+    "verify",
+]

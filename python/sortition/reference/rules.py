@@ -1,0 +1,106 @@
+"""Hard rules: what they remove is -inf, and nothing later brings it back. And the bias, which only adds.
+
+Each rule returns a new row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sortition.reference.weights import Scores, clamped
+
+__all__ = ["allowed_ids", "bad_words", "logit_bias", "mask", "min_tokens", "no_repeat_ngram", "suppress"]
+
+OUT = np.float32(-np.inf)
+
+
+def mask(scores: Scores, words: ArrayLike) -> Scores:
+    """Keep token t where bit t & 31 of word t >> 5 is set; what lies beyond the last word is out.
+
+    6 is binary 110: ids 1 and 2.
+
+    >>> mask(np.zeros(5, np.float32), [6])
+    array([-inf,   0.,   0., -inf, -inf], dtype=float32)
+    """
+    packed = np.asarray(words).astype(np.uint32)
+    ids = np.arange(min(len(scores), 32 * len(packed)))
+    allowed = ids[(packed[ids >> 5] >> (ids & 31).astype(np.uint32)) & 1 == 1]
+    return allowed_ids(scores, allowed)
+
+
+def allowed_ids(scores: Scores, ids: ArrayLike) -> Scores:
+    """Keep these ids and no other.
+
+    >>> allowed_ids(np.zeros(3, np.float32), [1])
+    array([-inf,   0., -inf], dtype=float32)
+    """
+    kept = np.full_like(scores, OUT)
+    where = np.asarray(ids, np.intp)
+    kept[where] = scores[where]
+    return kept
+
+
+def suppress(scores: Scores, ids: Iterable[int]) -> Scores:
+    """Remove these ids.
+
+    >>> suppress(np.zeros(3, np.float32), [1])
+    array([  0., -inf,   0.], dtype=float32)
+    """
+    left = scores.copy()
+    left[np.fromiter(ids, np.intp)] = OUT
+    return left
+
+
+def min_tokens(scores: Scores, least: int, outputs: int, stop_tokens: Iterable[int]) -> Scores:
+    """Remove the stop tokens while there are fewer than `least` outputs.
+
+    >>> min_tokens(np.zeros(2, np.float32), least=3, outputs=2, stop_tokens=[0])
+    array([-inf,   0.], dtype=float32)
+    >>> min_tokens(np.zeros(2, np.float32), least=3, outputs=3, stop_tokens=[0])
+    array([0., 0.], dtype=float32)
+    """
+    return suppress(scores, (t for t in stop_tokens if t < len(scores))) if outputs < least else scores
+
+
+def bad_words(scores: Scores, words: Iterable[Sequence[int]], context: Sequence[int]) -> Scores:
+    """Remove the last id of a word when the rest of the word is how the context ends.
+
+    >>> bad_words(np.zeros(4, np.float32), [[1, 2], [3]], context=[0, 1])
+    array([  0.,   0., -inf, -inf], dtype=float32)
+    """
+    ends = list(context)
+    return suppress(scores, [word[-1] for word in words if ends[len(ends) - len(word) + 1 :] == list(word[:-1])])
+
+
+def no_repeat_ngram(scores: Scores, n: int, context: Sequence[int]) -> Scores:
+    """Remove every id that would complete a run of n tokens that the context already holds.
+
+    The context ends in 1, and 1 was followed by 2:
+
+    >>> no_repeat_ngram(np.zeros(4, np.float32), 2, [1, 2, 3, 1])
+    array([  0.,   0., -inf,   0.], dtype=float32)
+    """
+    tokens = tuple(context)
+    if len(tokens) < n:
+        return scores
+    rest = tokens[len(tokens) - n + 1 :]
+    runs = (tokens[i : i + n] for i in range(len(tokens) - n + 1))
+    return suppress(scores, {run[-1] for run in runs if run[:-1] == rest and 0 <= run[-1] < len(scores)})
+
+
+def logit_bias(scores: Scores, bias: Mapping[int, float]) -> Scores:
+    """Add to the score of each id its bias, which is finite or -inf.
+
+    >>> logit_bias(np.array([1, -np.inf], np.float32), {0: 0.5, 1: 9})
+    array([ 1.5, -inf], dtype=float32)
+    """
+    ids = np.fromiter(bias, np.intp)
+    given = np.fromiter(bias.values(), np.float64)
+    added = clamped(given, given)
+    changed = scores.copy()
+    with np.errstate(over="ignore"):
+        changed[ids] = clamped(scores[ids] + added, np.minimum(scores[ids], added))
+    return changed

@@ -1,0 +1,113 @@
+"""Policies with a memory, in the place of the cuts: mirostat (arXiv 2007.14966) and adaptive-p.
+
+The memory of mirostat is one number, mu: twice tau at first. That of adaptive-p is a decaying sum of the chances of
+the tokens drawn, and the sum of the decays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sortition.reference.cuts import Keep, prefix, top_k
+from sortition.reference.weights import Floats, Scores, best_first, chances
+
+__all__ = ["Average", "adapted", "adaptive_p", "mirostat_1", "mirostat_2", "next_average", "next_mu"]
+
+FIT = 100
+"""Mirostat 1 fits its exponent to this many of the best."""
+
+PEAK, SHARPNESS, WIDTH = 5.0, 10.0, 0.3
+"""The shape of adaptive-p: height, steepness and width of the hill around the target."""
+
+
+def mirostat_1(scores: Scores, temperature: float, mu: float, vocab: int) -> Keep:
+    """Keep the k best, k from mu and from a power law fitted to the best chances; at least one.
+
+    >>> mirostat_1(np.log(np.array([0.5, 0.25, 0.25], np.float32)), 1.0, mu=0.0, vocab=3)
+    array([ True, False, False])
+    """
+    p = chances(scores, temperature)[best_first(scores)][:FIT]
+    p = p[p > 0]
+    if len(p) < 2:  # noqa: PLR2004 - a slope takes two points
+        return top_k(scores, 1.0, 1)
+    ranks = np.arange(1, len(p))
+    t = np.log((ranks + 1) / ranks)
+    slope = float((t * np.log(p[:-1] / p[1:])).sum() / (t * t).sum())
+    excess = slope - 1
+    if slope <= 0:  # a flat row has no law to follow
+        return scores > -np.inf
+    spread = math.log(vocab) if excess == 0 else (1 - vocab**-excess) / excess  # the limit, where 0/0 stands
+    k = (2**mu / spread) ** (1 / slope) if spread > 0 else 1.0
+    return top_k(scores, 1.0, max(1, int(min(k, len(scores)))))
+
+
+def mirostat_2(scores: Scores, temperature: float, mu: float) -> Keep:
+    """Keep what surprises by at most mu bits, and the best.
+
+    Surprises of 1, 2 and 2 bits:
+
+    >>> mirostat_2(np.log(np.array([0.5, 0.25, 0.25], np.float32)), 1.0, mu=1.5)
+    array([ True, False, False])
+    """
+    order = best_first(scores)
+    with np.errstate(divide="ignore"):
+        surprise = -np.log2(chances(scores, temperature)[order])
+    return prefix(scores, order, int((surprise <= mu).sum()), 1)
+
+
+def next_mu(mu: float, chance: float, *, tau: float, eta: float) -> float:
+    """Move mu on: mu - eta * (surprise - tau), the surprise in bits of the token drawn, among what was kept.
+
+    >>> next_mu(10.0, 0.25, tau=5.0, eta=0.1)
+    10.3
+    """
+    return mu - eta * (-math.log2(chance) - tau)
+
+
+class Average(NamedTuple):
+    """The memory of adaptive-p: sum of decay^age * chance, and sum of decay^age."""
+
+    weighted: float
+    total: float
+
+    @staticmethod
+    def start(target: float, decay: float) -> Average:
+        """As if every token so far had hit the target.
+
+        >>> Average.start(0.4, 0.5)
+        Average(weighted=0.8, total=2.0)
+        """
+        return Average(target / (1 - decay), 1 / (1 - decay))
+
+
+def adapted(target: float, average: Average) -> float:
+    """What to aim at now, so that the average comes back to the target: 2 * target - average, within [0, 1].
+
+    >>> adapted(0.5, Average(weighted=0.5, total=2.0))
+    0.75
+    """
+    return min(max(2 * target - average.weighted / average.total, 0.0), 1.0)
+
+
+def adaptive_p(scores: Scores, temperature: float, target: float) -> Scores:
+    """Scores anew, by the distance d of each chance from the target in widths: 5 - 10 d^2 / (1 + d).
+
+    Chance .5 hits the target; .2 is one width off: 5 - 10/2 = 0.
+
+    >>> adaptive_p(np.log(np.array([0.5, 0.2, 0.3], np.float32)), 1.0, 0.5)[:2].round(3) + 0.0
+    array([5., 0.], dtype=float32)
+    """
+    distance: Floats = np.abs(chances(scores, temperature) - target) / WIDTH
+    return np.where(scores > -np.inf, PEAK - SHARPNESS * distance**2 / (1 + distance), -np.inf).astype(np.float32)
+
+
+def next_average(average: Average, chance: float, decay: float) -> Average:
+    """The memory after a token that had this chance before the change of scores.
+
+    >>> next_average(Average(0.8, 2.0), 0.1, 0.5)
+    Average(weighted=0.5, total=2.0)
+    """
+    return Average(chance + decay * average.weighted, 1 + decay * average.total)

@@ -1,0 +1,156 @@
+"""The weight of a candidate, to the bit, and the pick among weights.
+
+A weight is exp((x - max) / T) up to a factor that all candidates share, in float32 and by a fixed recipe: reduce x/T to
+a power of two and a remainder, evaluate a polynomial of degree six on the remainder, scale. Every multiply-add is
+fused (one rounding). The same recipe on any machine gives the same bits, and so the same token. Sums are float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["MET", "Floats", "Scores", "best_first", "chances", "clamped", "entropy_of", "pick", "weights", "written"]
+
+Scores = NDArray[np.float32]
+Floats = NDArray[np.float64]
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+MET = 1.0 - 2.0**-20
+"""A limit that is met within this factor counts as met, in every cut."""
+
+LOG2_E = 1.4426950408889634
+ROUNDER = 12582912.0  # 1.5 * 2^23: a float32 of this size has no fraction, so adding it rounds to an integer
+# c6 down to c1 of 2^f = 1 + c1 f + c2 f^2 + … on [-1/2, 1/2]
+POLYNOMIAL = np.array([0x3931CA10, 0x3AB01A8D, 0x3C1D7E37, 0x3D63561B, 0x3E75FE0E, 0x3F31721A], np.uint32)
+
+
+def weights(scores: Scores, temperature: float = 1.0) -> Scores:
+    """The weight of every score; 0 for -inf and for what lies more than 126 powers of two below the best.
+
+    A score of ln 2 beside 0 weighs twice as much. The factor that all share is a power of two that no one should
+    rely on: here it is 1/2, since ln 2 is one power of two and 0 lies one below.
+
+    >>> weights(np.array([0, -np.inf, 0], np.float32))
+    array([1., 0., 1.], dtype=float32)
+    >>> weights(np.log(np.array([2, 1], np.float32)))
+    array([1. , 0.5], dtype=float32)
+    """
+    c = min(LOG2_E / temperature, FLOAT32_MAX)
+    best = scores.max()
+    if abs(float(best)) * c > 2.0**15:  # x * c would lose the digits that tell scores apart: measure from the best
+        with np.errstate(over="ignore"):
+            scores = clamped(scores - best, scores)
+        best = np.float32(0)
+    hi = np.float32(c)
+    lo = np.float32(c - float(hi))
+    top = rounded(np.array([best]), hi)[0]
+    result = np.zeros(scores.shape, np.float32)
+    seen = np.flatnonzero((scores > -np.inf) & (scores >= (float(top) - 126.0) / c))
+    x = scores[seen]
+    n = rounded(x, hi)
+    f = fma(x, lo, fma(x, hi, -n))
+    p = np.full_like(f, POLYNOMIAL.view(np.float32)[0])
+    for coefficient in (*POLYNOMIAL.view(np.float32)[1:], np.float32(1)):
+        p = fma(p, f, coefficient)
+    result[seen] = np.ldexp(p, (n - top).astype(np.int32))
+    return result
+
+
+def rounded(x: Scores, factor: np.float32) -> Scores:
+    """The integer next to x * factor, by way of float32 addition.
+
+    >>> rounded(np.array([1.25, -0.75], np.float32), np.float32(2))
+    array([ 2., -2.], dtype=float32)
+    """
+    return fma(x, factor, np.float32(ROUNDER)) - np.float32(ROUNDER)
+
+
+def fma(a: Scores, b: Scores | np.float32, c: Scores | np.float32) -> Scores:
+    """Fused multiply-add in float32: a * b + c, rounded once.
+
+    The product is exact in float64. The sum is rounded to float64 by "round to odd": when digits are lost, the last
+    kept digit becomes 1, which the final rounding to float32 cannot mistake for a tie.
+
+    (1 + 2^-12)^2 - 1 is 2^-11 + 2^-24; rounding the product first would lose the last term.
+
+    >>> a = np.array([1 + 2.0**-12], np.float32)
+    >>> fma(a, a, np.float32(-1)) == 2.0**-11 + 2.0**-24
+    array([ True])
+    """
+    product = a.astype(np.float64) * np.asarray(b, np.float64)
+    addend = np.asarray(c, np.float64)
+    total = product + addend
+    part = total - product
+    lost = (product - (total - part)) + (addend - part)  # Knuth's TwoSum: product + addend = total + lost, exactly
+    even = (total.view(np.int64) & 1) == 0
+    odd = np.where((lost != 0) & even, np.nextafter(total, np.copysign(np.inf, lost)), total)
+    return odd.astype(np.float32)
+
+
+def pick(weight: Scores, coin: float) -> int:
+    """The first id, in id order, at which the cumulative weight exceeds coin * total.
+
+    >>> [pick(np.array([1, 0, 3], np.float32), coin) for coin in (0.0, 0.2499, 0.25, 0.999)]
+    [0, 0, 2, 2]
+    """
+    cumulative = np.cumsum(weight, dtype=np.float64)
+    ids = int(np.searchsorted(cumulative, coin * cumulative[-1], side="right"))
+    return min(ids, int(np.flatnonzero(weight)[-1]))  # coin * total may round up to the total
+
+
+def chances(scores: Scores, temperature: float = 1.0) -> Floats:
+    """Weights over their sum.
+
+    >>> chances(np.log(np.array([2, 1, 1], np.float32))).round(6)
+    array([0.5 , 0.25, 0.25])
+    """
+    weight = weights(scores, temperature).astype(np.float64)
+    chance: Floats = weight / weight.sum()
+    return chance
+
+
+def entropy_of(chance: Floats) -> float:
+    """-sum P ln P in nats; what has no chance adds nothing.
+
+    Two equal chances: ln 2.
+
+    >>> round(entropy_of(np.array([0.5, 0.5, 0.0])), 6)
+    0.693147
+    """
+    some = chance[chance > 0]
+    return float(-(some * np.log(some)).sum())
+
+
+def best_first(scores: Scores) -> NDArray[np.intp]:
+    """The ids of the candidates, best score first, equal scores by id.
+
+    >>> best_first(np.array([1, 3, -np.inf, 3], np.float32))
+    array([1, 3, 0])
+    """
+    ids = np.flatnonzero(scores > -np.inf)
+    return ids[np.argsort(-scores[ids], kind="stable")]
+
+
+def written(scores: Scores, temperature: float) -> Scores:
+    """Scores with the temperature worked in: (x - max) / T in float64, rounded once to a finite float32.
+
+    A temperature of 1 leaves the bits alone.
+
+    >>> written(np.array([3, 1, -np.inf], np.float32), 0.5)
+    array([  0.,  -4., -inf], dtype=float32)
+    """
+    if temperature == 1.0:
+        return scores
+    with np.errstate(over="ignore"):
+        return clamped((scores.astype(np.float64) - float(scores.max())) / temperature, scores)
+
+
+def clamped(values: ArrayLike, scores: ArrayLike | None = None) -> Scores:
+    """Values as float32 held inside the finite range, save that what was -inf (in `scores`) stays -inf.
+
+    >>> clamped(np.array([-1e39, 7.0]))
+    array([-3.4028235e+38,  7.0000000e+00], dtype=float32)
+    """
+    held: Scores = np.asarray(np.clip(values, -FLOAT32_MAX, FLOAT32_MAX), np.float32)
+    return held if scores is None else np.where(np.greater(scores, -np.inf), held, np.float32(-np.inf))

@@ -1,0 +1,79 @@
+"""Ten thousand random (scores, parameters, seed) triples: the token from Rust is the token of the reference.
+
+The weights are defined to the bit, so equality is demanded and nothing is allowed for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import ReferenceSampler
+
+from sortition import Sampler, SamplingParams
+
+COUNTS = {1: 500, 2: 1500, 15: 1900, 16: 1900, 17: 1900, 1_000: 1500, 32_000: 600, 151_936: 200}
+"""How many triples at each size of vocabulary."""
+
+KINDS = ("normal", "wide", "tied", "coarse", "peaked", "flat", "edges")
+
+
+def scores(rng: np.random.Generator, size: int) -> np.ndarray:
+    """A row of one of the kinds, one time in four with holes."""
+    noise = rng.normal(0, 1, size).astype(np.float32)
+    kind = KINDS[rng.integers(len(KINDS))]
+    row = {
+        "normal": noise * 3,
+        "wide": noise * np.float32(10.0 ** rng.integers(1, 36)),
+        "tied": np.round(noise * 2) / 2,
+        "coarse": (noise.view(np.uint32) & 0xFFFF0000).view(np.float32) * 4,
+        "peaked": noise + 20 * (np.arange(size) == rng.integers(size)),
+        "flat": np.float32(rng.normal(0, 100)) + noise * np.float32(1e-6),
+        "edges": rng.choice(np.array([-3.4e38, -1.0, 0.0, 1e-45, 1.0, 3.4e38], np.float32), size),
+    }[kind].astype(np.float32)
+    if rng.random() < 0.25:
+        holes = rng.random(size) < rng.random()
+        holes[rng.integers(size)] = False
+        row[holes] = -np.inf
+    return row
+
+
+def parameters(rng: np.random.Generator, size: int) -> dict[str, Any]:
+    """Parameters of the stages that the package has; each is off half of the time."""
+    ids = rng.integers(0, size, 3).tolist()
+    choices: dict[str, Any] = {
+        "temperature": float(rng.choice([0.0, 1e-40, 0.2, 0.7, 1.0, 1.5, 4.0, 1e20])),
+        "top_k": int(rng.integers(1, min(size, 200) + 2)),
+        "top_p": float(rng.choice([1e-9, 0.3, 0.5, 0.75, 0.9, 0.95, 0.999, 1.0])),
+        "min_p": float(rng.choice([0.0, 1e-6, 0.02, 0.1, 0.5, 1.0])),
+        "min_keep": int(rng.integers(1, 4)),
+        "repetition_penalty": float(rng.uniform(0.7, 2.0)),
+        "frequency_penalty": float(rng.uniform(-1, 1)),
+        "presence_penalty": float(rng.uniform(-1, 1)),
+        "logit_bias": dict(zip(ids, rng.uniform(-5, 5, 3).tolist(), strict=True)),
+    }
+    chosen = {name: value for name, value in choices.items() if rng.random() < 0.5}
+    return chosen | {"seed": int(rng.integers(0, 2**63))}
+
+
+def state(rng: np.random.Generator, size: int) -> dict[str, Any]:
+    return {"prompt": rng.integers(0, size, rng.integers(0, 6)).tolist(), "stream": int(rng.integers(0, 2**32))}
+
+
+@pytest.mark.parametrize("size", COUNTS)
+def test_rust_and_reference_agree_on_the_very_token(size: int) -> None:
+    """At every size of vocabulary, ties, holes and extremes included."""
+    rng = np.random.default_rng(size)
+    for number in range(COUNTS[size]):
+        row, params, begin = scores(rng, size), parameters(rng, size), state(rng, size)
+        ours, theirs = Sampler(SamplingParams(**params), **begin), ReferenceSampler(params, **begin)
+        for token in rng.integers(0, size, rng.integers(0, 6)).tolist():
+            ours.accept(token)
+            theirs.accept(token)
+        assert ours.sample(row) == theirs.sample(row), f"triple {number} of vocabulary {size}: {params}"
+
+
+def test_the_triples_are_ten_thousand() -> None:
+    """The number that the README gives."""
+    assert sum(COUNTS.values()) == 10_000

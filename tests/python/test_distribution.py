@@ -1,0 +1,200 @@
+"""Tokens come as often as their chances say.
+
+Every test has fixed seeds, so it passes always or never; the false-alarm rate is that of a right sampler with seeds
+that nobody has tried: 1e-6 for each.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sortition import Sampler, SamplingParams, sample
+
+FALSE_ALARM = 1e-6
+
+WEATHER = {"真": 0.42, "很": 0.18, "不": 0.10, "挺": 0.08, "特别": 0.05}
+"""What follows 今天天气, "the weather today": really, very, not, rather, especially; .17 is left for all others."""
+VOCAB = 50_000
+
+
+def chance_of_more(statistic: float, degrees: int) -> float:
+    """The chance that chi-square with so many degrees of freedom exceeds the statistic.
+
+    From the table of the distribution: 11.070 at 5 degrees is the limit of 5 %.
+
+    >>> round(chance_of_more(11.070, 5), 4), round(chance_of_more(5.991, 2), 4)
+    (0.05, 0.05)
+    """
+    if statistic == 0:
+        return 1.0
+    half, odd = statistic / 2, degrees % 2
+    powers = [k + odd / 2 for k in range(degrees // 2)]
+    terms = [math.exp(-half + power * math.log(half) - math.lgamma(power + 1)) for power in powers]
+    return sum(terms, math.erfc(math.sqrt(half)) if odd else 0.0)
+
+
+def assert_follows(tokens: np.ndarray, chances: np.ndarray) -> None:
+    """Hold the tokens to the chances: none without a chance, and chi-square of the others."""
+    counts = np.bincount(tokens, minlength=len(chances))
+    assert len(counts) == len(chances)
+    possible = chances > 0
+    assert not counts[~possible].any()
+    expected = chances[possible] / chances.sum() * len(tokens)
+    assert expected.min() > 5  # noqa: PLR2004 - below five, chi-square does not hold
+    if len(expected) > 1:
+        statistic = float(((counts[possible] - expected) ** 2 / expected).sum())
+        assert chance_of_more(statistic, len(expected) - 1) > FALSE_ALARM
+
+
+def draws(chances: Any, count: int = 100_000, **params: Any) -> np.ndarray:
+    """One token for each of `count` streams."""
+    with np.errstate(divide="ignore"):
+        row = np.log(np.asarray(chances, np.float64)).astype(np.float32)
+    return np.asarray(sample(np.broadcast_to(row, (count, len(row))), **({"seed": 2026} | params)))
+
+
+def weather() -> tuple[np.ndarray, np.ndarray]:
+    """The scores of a vocabulary, and where in it the five words are."""
+    places = np.array([31_415, 7, 49_999, 20_000, 16])
+    chances = np.full(VOCAB, (1 - sum(WEATHER.values())) / (VOCAB - len(WEATHER)))
+    chances[places] = list(WEATHER.values())
+    return np.log(chances).astype(np.float32), places
+
+
+def words(tokens: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Tokens as the number of the word; 5 for any other."""
+    which = np.full(VOCAB, len(places))
+    which[places] = np.arange(len(places))
+    return which[tokens]
+
+
+def test_the_word_after_the_weather_today_follows_the_table() -> None:
+    """真 .42, 很 .18, 不 .10, 挺 .08, 特别 .05, and .17 over 49,995 others."""
+    row, places = weather()
+    tokens = sample(np.broadcast_to(row, (20_000, VOCAB)), seed=1)
+    assert_follows(words(tokens, places), np.array([*WEATHER.values(), 0.17]))
+
+
+def test_the_greedy_word_after_the_weather_today_is_always_the_same() -> None:
+    """真, whatever the seed."""
+    row, places = weather()
+    assert {sample(row, temperature=0, seed=seed) for seed in range(50)} == {places[0]}
+
+
+def test_the_three_best_words_share_what_top_k_3_leaves() -> None:
+    """.42 .18 .10 of .70: .6, .257, .143."""
+    row, places = weather()
+    tokens = sample(np.broadcast_to(row, (20_000, VOCAB)), seed=2, top_k=3)
+    assert_follows(words(tokens, places), np.array([0.6, 0.257142857, 0.142857143, 0, 0, 0]))
+
+
+def test_top_p_of_nine_tenths_keeps_what_it_must() -> None:
+    """The five words hold .83, and what is missing is made up of others, which are equal: the lowest ids.
+
+    .07 is 20,586.18 of the 49,995 that share .17. Of these a quarter need not be there, since a mass within 2^-20 of the
+    limit meets it: 20,586.
+    """
+    row, places = weather()
+    kept = np.flatnonzero(np.isfinite(Sampler(SamplingParams(top_p=0.9)).process(row)))
+    others = np.setdiff1d(np.arange(VOCAB), places)
+    assert kept.tolist() == sorted([*places.tolist(), *others[:20_586].tolist()])
+
+
+def test_the_path_taken_decides_what_comes_next() -> None:
+    """React 是一个用于构建 → 用户 → 界面: another first word has another second, and sampling goes there too."""
+    vocabulary = ["用户", "前端", "界面", "应用"]
+    chances = {"": [0.7, 0.3, 0, 0], "用户": [0, 0, 1.0, 0], "前端": [0, 0, 0.1, 0.9]}
+
+    def written(**params: Any) -> tuple[str, ...]:
+        sampler, text = Sampler(SamplingParams(**params)), [""]
+        for _ in range(2):
+            with np.errstate(divide="ignore"):
+                text.append(vocabulary[sampler.sample(np.log(np.array(chances[text[-1]], np.float32)))])
+        return tuple(text[1:])
+
+    assert {written(temperature=0, seed=seed) for seed in range(20)} == {("用户", "界面")}
+    assert {written(seed=seed) for seed in range(100)} == {("用户", "界面"), ("前端", "界面"), ("前端", "应用")}
+
+
+def test_a_nucleus_is_small_where_the_model_is_sure_and_large_where_it_is_not() -> None:
+    """中国的首都是 has one or two answers; "a name for the cat" has many."""
+    sure, unsure = np.array([0.88, 0.06, *[0.06 / 98] * 98]), np.full(100, 0.01)
+    kept = [int(np.isfinite(Sampler(SamplingParams(top_p=0.9)).process(np.log(row))).sum()) for row in (sure, unsure)]
+    assert kept == [2, 90]
+
+
+TABLE = np.array([0.55, 0.25, 0.12, 0.05, 0.03])
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1, 2, 10.0])
+def test_temperature_raises_chances_to_its_inverse(temperature: float) -> None:
+    """P^(1/T), renormalised: colder narrows, warmer widens."""
+    assert_follows(draws(TABLE, temperature=temperature), TABLE ** (1 / temperature))
+
+
+@pytest.mark.parametrize(("temperature", "best"), [(0.1, 0.9996), (1.0, 0.55), (2.0, 0.3736)])
+def test_temperature_narrows_and_widens(temperature: float, best: float) -> None:
+    """The best of .55 .25 .12 .05 .03: nearly certain at .1, and at 2 sqrt(.55) of 1.985."""
+    result = Sampler(SamplingParams(temperature=temperature)).process(np.log(TABLE)).astype(np.float64)
+    assert np.exp(result).max() / np.exp(result).sum() == pytest.approx(best, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("params", "left"),
+    [
+        ({"top_k": 2}, [0.55, 0.25, 0, 0, 0]),
+        ({"top_p": 0.9}, [0.55, 0.25, 0.12, 0, 0]),
+        ({"min_p": 0.2}, [0.55, 0.25, 0.12, 0, 0]),
+        ({"top_k": 4, "top_p": 0.8}, [0.55, 0.25, 0, 0, 0]),
+        ({"suppress": [0]}, [0, 0.25, 0.12, 0.05, 0.03]),
+        ({"allowed_ids": [1, 4]}, [0, 0.25, 0, 0, 0.03]),
+        ({"logit_bias": {4: math.log(10)}}, [0.55, 0.25, 0.12, 0.05, 0.30]),
+    ],
+    ids=str,
+)
+def test_what_a_cut_leaves_shares_in_proportion(params: dict[str, Any], left: list[float]) -> None:
+    """Tokens that were cut never come; the ratios of the others are as before."""
+    assert_follows(draws(TABLE, **params), np.array(left))
+
+
+@pytest.mark.parametrize(
+    ("params", "chances"),
+    [
+        # The output was 0 0 1. ln P is negative, so repetition multiplies it: P^2.
+        ({"repetition_penalty": 2.0}, [0.5**2, 0.3**2, 0.2]),
+        ({"frequency_penalty": math.log(2)}, [0.5 / 4, 0.3 / 2, 0.2]),
+        ({"presence_penalty": math.log(2)}, [0.5 / 2, 0.3 / 2, 0.2]),
+        ({"presence_penalty": -math.log(2)}, [0.5 * 2, 0.3 * 2, 0.2]),
+    ],
+    ids=str,
+)
+def test_penalties_change_chances_as_defined(params: dict[str, float], chances: list[float]) -> None:
+    """After the output 0 0 1, over many streams."""
+    parent = Sampler(SamplingParams(seed=5, **params))
+    for token in (0, 0, 1):
+        parent.accept(token)
+    row = np.log(np.array([0.5, 0.3, 0.2], np.float32))
+    assert_follows(np.array([fork.sample(row) for fork in parent.fork(20_000)]), np.array(chances))
+
+
+def test_the_tokens_of_one_sequence_are_independent() -> None:
+    """Pairs of neighbours follow the product of their chances: the position moves the coin and nothing else does."""
+    chances = np.array([0.5, 0.3, 0.2])
+    sampler, row = Sampler(SamplingParams(seed=11)), np.log(chances).astype(np.float32)
+    tokens = np.array([sampler.sample(row) for _ in range(40_000)]).reshape(-1, 2)
+    assert_follows(tokens @ np.array([3, 1]), np.outer(chances, chances).ravel())
+
+
+def test_a_token_of_one_in_a_million_comes_one_in_a_million_times() -> None:
+    """A coin of 24 bits or a sum in float32 would not do.
+
+    40 million draws from 1 - 1e-6 and 1e-6: 40 expected. A right sampler gives fewer than 14 or more than 77 once in a
+    million (Poisson).
+    """
+    chances = np.array([1 - 1e-6, 1e-6])
+    rare = sum(int(draws(chances, 4_000_000, seed=seed).sum()) for seed in range(10))
+    assert 14 <= rare <= 77  # noqa: PLR2004 - as above

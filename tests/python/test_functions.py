@@ -1,0 +1,89 @@
+"""The functions that take a row return what the reference returns, for every row and every shape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import finite_logits
+
+import sortition
+from sortition import reference
+
+TABLES = st.integers(1, 3).flatmap(
+    lambda rows: st.sampled_from([1, 15, 16, 17, 100]).flatmap(
+        lambda size: st.lists(finite_logits(st.just(size)), min_size=rows, max_size=rows).map(np.stack)
+    )
+)
+
+
+def near(got: np.ndarray, want: np.ndarray) -> None:
+    """Within 1e-5 times max(1, |number|), -inf for -inf."""
+    assert np.shape(got) == np.shape(want)
+    np.testing.assert_allclose(np.asarray(got, np.float64), want, rtol=1e-5, atol=1e-5)
+
+
+@given(row=finite_logits())
+def test_argmax_is_the_lowest_id_of_the_best(row: np.ndarray) -> None:
+    """Of equals the first, -0.0 and 0.0 being equal."""
+    assert sortition.argmax(row) == int(reference.argmax(row))
+
+
+@given(row=finite_logits(), temperature=st.sampled_from([0.1, 0.5, 1.0, 2.0, 100.0]))
+def test_softmax_is_a_distribution_within_a_few_units_of_the_last_place(row: np.ndarray, temperature: float) -> None:
+    """Relative to each chance, where it is a normal float32; the sum is 1."""
+    got, want = sortition.softmax(row, temperature=temperature), reference.softmax(row, temperature)
+    seen = want > 1e-37
+    np.testing.assert_allclose(got[seen], want[seen], rtol=5e-7)
+    assert (got[~seen] <= 2e-37).all()
+    assert float(got.sum(dtype=np.float64)) == pytest.approx(1, abs=1e-6)
+
+
+@given(row=finite_logits())
+def test_log_softmax_logsumexp_and_entropy_are_those_of_float64(row: np.ndarray) -> None:
+    """Also where a score minus the best leaves float32: what cannot be held is the lowest float or -inf."""
+    want = np.maximum(reference.log_softmax(row), np.where(row > -np.inf, np.finfo(np.float32).min, -np.inf))
+    near(np.maximum(sortition.log_softmax(row), np.where(row > -np.inf, np.finfo(np.float32).min, -np.inf)), want)
+    near(sortition.logsumexp(row), reference.logsumexp(row))
+    near(sortition.entropy(row), reference.entropy(row))
+
+
+@given(row=finite_logits(), data=st.data())
+def test_top_k_is_sorted_and_breaks_ties_by_id(row: np.ndarray, data: st.DataObject) -> None:
+    """Values and ids, exactly."""
+    k = data.draw(st.integers(1, len(row)))
+    values, ids = sortition.top_k(row, k)
+    want_values, want_ids = reference.top_k(row, k)
+    assert ids.dtype == np.int64
+    assert values.dtype == np.float32
+    assert ids.tolist() == want_ids.tolist()
+    assert (values == want_values).all()
+
+
+@given(row=finite_logits(), p=st.sampled_from([1e-9, 0.25, 0.5, 0.75, 0.9, 0.999, 1.0]) | st.floats(0.01, 1))
+def test_top_p_is_the_nucleus_best_first(row: np.ndarray, p: float) -> None:
+    """The ids, exactly."""
+    assert sortition.top_p(row, p).tolist() == reference.top_p(row, p).tolist()
+
+
+@given(table=TABLES)
+def test_a_table_is_its_rows(table: np.ndarray) -> None:
+    """Every function works on the last axis, and a row does not see its neighbours."""
+    for name in ("argmax", "logsumexp", "entropy", "softmax", "log_softmax"):
+        together = getattr(sortition, name)(table)
+        alone = np.stack([getattr(sortition, name)(row) for row in table])
+        np.testing.assert_array_equal(together, alone)
+    values, ids = sortition.top_k(table, 1)
+    assert ids[:, 0].tolist() == [int(sortition.argmax(row)) for row in table]
+    assert values.shape == ids.shape == (len(table), 1)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@given(row=finite_logits())
+def test_out_is_written_and_returned(name: str, row: np.ndarray) -> None:
+    """The caller's buffer holds the result; the row is as it was."""
+    before, out = row.tobytes(), np.empty_like(row)
+    assert getattr(sortition, name)(row, out=out) is out
+    np.testing.assert_array_equal(out, getattr(sortition, name)(row))
+    assert row.tobytes() == before

@@ -1,0 +1,70 @@
+"""Every instruction set gives the same bits: tokens, scores and log-probabilities.
+
+The choice is made once per process, so each set runs in a process of its own, and the test prints which ran.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import sortition
+
+SCRIPT = """
+import hashlib
+import numpy as np
+import sortition as st
+
+digest = hashlib.sha256()
+rng = np.random.default_rng(20261129)
+for size in (1, 2, 15, 16, 17, 33, 1000, 32000, 151936):
+    for kind in (3.0, 100.0, 1e30, 0.0):
+        row = (rng.normal(size=size) * kind).astype(np.float32)
+        row[rng.random(size) < 0.1] = -np.inf
+        row[size // 2] = 0.5
+        for params in ({}, {"temperature": 0.7, "top_k": 50, "top_p": 0.9}, {"top_p": 0.95}, {"temperature": 1.3, "min_p": 0.02}):
+            sampler = st.Sampler(st.SamplingParams(seed=size, **params))
+            draw = sampler.draw(row, logprobs=min(size, 5))
+            digest.update(repr(draw).encode())
+            digest.update(sampler.process(row).tobytes())
+        digest.update(st.softmax(row).tobytes())
+        digest.update(st.log_softmax(row).tobytes())
+        digest.update(repr((st.logsumexp(row), st.entropy(row), st.argmax(row))).encode())
+        digest.update(st.top_p(row, 0.9).tobytes())
+print(st.info()["isa"], digest.hexdigest())
+"""
+
+
+def under(isa: str) -> subprocess.CompletedProcess[str]:
+    """Run the script under an instruction set."""
+    return subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, "-c", SCRIPT],
+        env=os.environ | {"SORTITION_ISA": isa},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_instruction_set_of_this_machine_gives_the_same_bits() -> None:
+    """Those that `info` names, each of which must be the one in use."""
+    available = sortition.info()["available"]
+    assert "portable" in available
+    said = {isa: under(isa) for isa in available}
+    print("instruction sets:", *available)  # noqa: T201 - the promise: the run says which
+    assert {isa: run.stderr for isa, run in said.items() if run.returncode} == {}
+    used, digests = zip(*(run.stdout.split() for run in said.values()), strict=True)
+    assert list(used) == available
+    assert len(set(digests)) == 1
+
+
+@pytest.mark.parametrize("isa", ["sse", "AVX2"])
+def test_an_unknown_instruction_set_is_an_error_at_import(isa: str) -> None:
+    """Nobody is measured on something that was not asked for."""
+    run = under(isa)
+    assert run.returncode != 0
+    assert "SORTITION_ISA" in run.stderr
+    assert isa in run.stderr
