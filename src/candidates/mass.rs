@@ -1,14 +1,14 @@
 //! Weights of the candidates: their sum, the draw, log-probabilities, entropy.
 
-use super::{BLOCK, Candidates, Scratch, scores};
+use super::{BLOCK, Candidates, Scratch, View, scores};
 use crate::kernels::{Base, Block, Kernels, split};
 
 /// The sum of all weights, of scores from which `shift` was taken first, and the largest of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Total {
     pub(super) sum: f64,
-    largest: f64,
-    shift: f32,
+    pub(super) largest: f64,
+    pub(super) shift: f32,
 }
 
 impl Total {
@@ -46,10 +46,17 @@ impl Candidates<'_> {
             return total;
         }
         let base = Base::new(self.temperature);
+        if !base.covers(self.max) {
+            self.carry_out();
+        }
         let scores = scores(self.input, self.store, self.view);
         let Scratch { blocks, shifted, .. } = &mut *self.scratch;
         let total = if base.covers(self.max) {
-            (self.kernels.mass)(scores, base, blocks);
+            if self.floor > f32::MIN {
+                (self.kernels.mass_from)(scores, base, self.max, self.floor, blocks);
+            } else {
+                (self.kernels.mass)(scores, base, blocks);
+            }
             join(self.kernels, base, self.max, blocks)
         } else {
             // The digits of x · c that matter would be lost. Rows like this are rare: two more passes do not hurt.
@@ -92,6 +99,13 @@ impl Candidates<'_> {
         let mut weights = [0.0; BLOCK];
         let weights = &mut weights[..block.len()];
         (self.kernels.weights)(block, Base::new(self.temperature), max, weights);
+        if self.floor > f32::MIN {
+            for (weight, &x) in weights.iter_mut().zip(block) {
+                if x < self.floor {
+                    *weight = 0.0;
+                }
+            }
+        }
         self.id(start + exceeds(weights, target - before))
     }
 
@@ -111,6 +125,7 @@ impl Candidates<'_> {
 
     /// The entropy in nats.
     pub(crate) fn entropy(&mut self) -> f64 {
+        self.carry_out();
         let total = self.total();
         let (scores, max) = self.weighed(total);
         let moment = (self.kernels.moment)(scores, Base::new(self.temperature), max);
@@ -119,6 +134,7 @@ impl Candidates<'_> {
 
     /// Writes the probability of every score of the whole row.
     pub(crate) fn probabilities(&mut self, out: &mut [f32]) {
+        debug_assert!(self.view == View::Input && self.floor == f32::MIN, "of a whole row");
         let total = self.total();
         let (scores, max) = self.weighed(total);
         (self.kernels.weights)(scores, Base::new(self.temperature), max, out);

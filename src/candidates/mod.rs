@@ -12,6 +12,7 @@
 
 mod cuts;
 mod mass;
+mod nucleus;
 
 pub(crate) use cuts::MET;
 
@@ -43,6 +44,9 @@ struct Scratch {
     /// What a gather found: scores and their places.
     values: Vec<f32>,
     indices: Vec<u32>,
+    /// The same of a search among those.
+    inner: Vec<Block>,
+    places: Vec<u32>,
     /// Maxima to select among, weights, shifted scores.
     floats: Vec<f32>,
     shifted: Vec<f32>,
@@ -64,6 +68,8 @@ pub(crate) struct Candidates<'a> {
     store: &'a mut Store,
     scratch: &'a mut Scratch,
     view: View,
+    /// Scores below are no candidates any more, although they still stand there: a cut that is only noted.
+    floor: f32,
     temperature: f64,
     /// The largest score; -inf when no token is left.
     max: f32,
@@ -94,8 +100,17 @@ impl<'a> Candidates<'a> {
             let token = row.iter().position(|x| x.is_nan() || *x == f32::INFINITY).unwrap_or(0);
             return Err(Error::BadScore { row: None, token, value: row[token] });
         }
-        let mut this =
-            Self { kernels, input: row, store, scratch, view: View::Input, temperature: 1.0, max, total: None };
+        let mut this = Self {
+            kernels,
+            input: row,
+            store,
+            scratch,
+            view: View::Input,
+            floor: f32::MIN,
+            temperature: 1.0,
+            max,
+            total: None,
+        };
         if let Some(temperature) = temperature {
             this.temperature = temperature;
             if max > f32::NEG_INFINITY && Base::new(temperature).covers(max) {
@@ -116,6 +131,7 @@ impl<'a> Candidates<'a> {
 
     /// Scores are divided by it before they are exponentiated. Above zero.
     pub(crate) fn set_temperature(&mut self, temperature: f64) {
+        self.carry_out();
         if self.temperature.to_bits() != temperature.to_bits() {
             self.temperature = temperature;
             self.total = None;
@@ -143,26 +159,27 @@ impl<'a> Candidates<'a> {
     /// The tokens that are left, ascending, and their scores.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, f32)> {
         let scores = self.scores().iter().enumerate();
-        scores.filter(|&(_, &x)| x > f32::NEG_INFINITY).map(|(place, &x)| (self.id(place), x))
+        scores.filter(|&(_, &x)| x >= self.floor).map(|(place, &x)| (self.id(place), x))
     }
 
     /// How many tokens are left.
     pub(crate) fn len(&self) -> usize {
         match self.view {
-            View::List(length) => length,
-            View::Input | View::Copy => (self.kernels.count)(self.scores(), f32::MIN),
+            View::List(length) if self.floor == f32::MIN => length,
+            _ => (self.kernels.count)(self.scores(), self.floor),
         }
     }
 
     /// The score of a token that is left; -inf for any other.
     pub(crate) fn score(&self, id: u32) -> f32 {
-        match self.view {
+        let score = match self.view {
             View::List(length) => {
                 let place = self.store.ids[..length].binary_search(&id);
                 place.map_or(f32::NEG_INFINITY, |place| self.store.scores[place])
             }
             View::Input | View::Copy => self.scores()[id as usize],
-        }
+        };
+        if score >= self.floor { score } else { f32::NEG_INFINITY }
     }
 
     /// The best token, of equals the lowest.
@@ -241,6 +258,14 @@ impl<'a> Candidates<'a> {
         &mut self.store.copy
     }
 
+    /// Carries out a cut that was only noted.
+    fn carry_out(&mut self) {
+        if self.floor > f32::MIN {
+            let count = self.gather(self.floor);
+            self.adopt(count);
+        }
+    }
+
     /// Finds the scores of at least `threshold`: how many, with scores and places in the scratch buffers.
     fn gather(&mut self, threshold: f32) -> usize {
         let scores = scores(self.input, self.store, self.view);
@@ -268,6 +293,7 @@ impl<'a> Candidates<'a> {
     /// The list has `length` entries now, and other sums.
     fn rescan(&mut self, length: usize) {
         self.view = View::List(length);
+        self.floor = f32::MIN;
         self.total = None;
         self.scratch.blocks.resize(length.div_ceil(BLOCK), Block::default());
         (self.kernels.scan)(&self.store.scores[..length], &mut self.scratch.blocks);

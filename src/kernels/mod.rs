@@ -66,6 +66,7 @@ pub(crate) fn ceil(x: f64) -> f32 {
     above.max(f32::MIN)
 }
 
+type Bracket = fn(&[f32], Base, f32, [f32; 2], &mut [Block], &mut [f32], &mut [u32]) -> usize;
 type Gather = fn(&[f32], &[Block], f32, &mut [f32], &mut [u32]) -> usize;
 
 /// The kernels of one instruction set. What each does stands in `generic`.
@@ -74,6 +75,8 @@ pub struct Kernels {
     pub(crate) scan: fn(&[f32], &mut [Block]) -> bool,
     pub(crate) lane_maxima: fn(&[f32], &mut [f32]),
     pub(crate) mass: fn(&[f32], Base, &mut [Block]) -> bool,
+    pub(crate) mass_from: fn(&[f32], Base, f32, f32, &mut [Block]),
+    pub(crate) bracket: Bracket,
     pub(crate) weights: fn(&[f32], Base, f32, &mut [f32]),
     pub(crate) moment: fn(&[f32], Base, f32) -> f64,
     pub(crate) gather: Gather,

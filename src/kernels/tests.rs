@@ -40,6 +40,7 @@ struct Answer {
     weights: Vec<u32>,
     moment: u64,
     gathered: (Vec<u32>, Vec<u32>),
+    bracketed: (Vec<u64>, Vec<u64>, Vec<(u32, u32)>),
     position: Option<usize>,
     count: usize,
     written: Vec<Vec<u32>>,
@@ -69,6 +70,16 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
     let (mut values, mut indices) = (vec![0.0; xs.len() + 16], vec![0; xs.len() + 16]);
     let n = (kernels.gather)(xs, &blocks, threshold, &mut values, &mut indices);
     let mut written = Vec::new();
+    let mut bracketed = (Vec::new(), Vec::new(), Vec::new());
+    if base.covers(finite) {
+        (kernels.mass_from)(xs, base, finite, threshold, &mut blocks);
+        bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
+        let range = [(finite - 9.0).max(f32::MIN), threshold];
+        let (mut inside, mut places) = (vec![0.0; xs.len() + 16], vec![0; xs.len() + 16]);
+        let n = (kernels.bracket)(xs, base, finite, range, &mut blocks, &mut inside, &mut places);
+        bracketed.1.extend(blocks.iter().map(|block| block.sum.to_bits()));
+        bracketed.2.extend(bits(&inside[..n]).into_iter().zip(places[..n].iter().copied()));
+    }
     let mut lanes = vec![0.0; 16 * blocks.len()];
     (kernels.lane_maxima)(xs, &mut lanes);
     // -0 and +0 are equal, and which of the two a maximum is depends on the instruction.
@@ -91,6 +102,7 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
         weights,
         moment,
         gathered: (bits(&values[..n]), indices[..n].to_vec()),
+        bracketed,
         position: (kernels.position)(xs, finite),
         count: (kernels.count)(xs, threshold),
         written,

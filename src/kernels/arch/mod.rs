@@ -33,7 +33,7 @@ pub(super) static CANDIDATES: &[Candidate] = &[
 macro_rules! kernels {
     ($name:literal, $token:expr $(, features = $features:literal)?) => {
         pub(super) static KERNELS: $crate::kernels::Kernels = $crate::kernels::Kernels {
-            name: $name, scan, lane_maxima, mass, weights, moment, gather, position, count, shift, subtract, multiply, mask,
+            name: $name, scan, lane_maxima, mass, mass_from, bracket, weights, moment, gather, position, count, shift, subtract, multiply, mask,
         };
 
         use $crate::kernels::{Base, Block, generic};
@@ -42,6 +42,12 @@ macro_rules! kernels {
             fn scan(xs: &[f32], blocks: &mut [Block]) -> bool = generic::scan::scan;
             fn lane_maxima(xs: &[f32], maxima: &mut [f32]) -> () = generic::scan::lane_maxima;
             fn mass(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass;
+            fn mass_from(xs: &[f32], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
+                = generic::mass::mass_from;
+            fn bracket(
+                xs: &[f32], base: Base, max: f32, range: [f32; 2], blocks: &mut [Block], values: &mut [f32],
+                indices: &mut [u32]
+            ) -> usize = generic::mass::bracket;
             fn weights(xs: &[f32], base: Base, max: f32, out: &mut [f32]) -> () = generic::mass::weights;
             fn moment(xs: &[f32], base: Base, max: f32) -> f64 = generic::mass::moment;
             fn gather(xs: &[f32], blocks: &[Block], threshold: f32, values: &mut [f32], indices: &mut [u32]) -> usize

@@ -9,7 +9,7 @@ use crate::kernels::Block;
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
 const BLOCK_U32: u32 = BLOCK as u32;
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
-const LANES_U32: u32 = LANES as u32;
+pub(super) const LANES_U32: u32 = LANES as u32;
 
 /// Writes the scores of at least `threshold` and their indices to the front of `values` and `indices`, and returns how
 /// many there are. Both must have room for all that pass and [`LANES`] more.
@@ -30,11 +30,13 @@ pub(crate) fn gather<S: Simd>(
             let (vectors, tail) = xs.as_chunks::<LANES>();
             let mut at = base;
             for v in vectors {
-                count += compress(s, s.load(v), limit, count, values, at, indices);
+                let v = s.load(v);
+                count += push(s, v, s.at_least(v, limit), count, values, at, indices);
                 at += LANES_U32;
             }
             if !tail.is_empty() {
-                count += compress(s, s.load_tail(tail, f32::NEG_INFINITY), limit, count, values, at, indices);
+                let v = s.load_tail(tail, f32::NEG_INFINITY);
+                count += push(s, v, s.at_least(v, limit), count, values, at, indices);
             }
         }
         base += BLOCK_U32;
@@ -42,18 +44,17 @@ pub(crate) fn gather<S: Simd>(
     count
 }
 
-/// The part of [`gather`] in one vector: how many lanes passed.
+/// Moves the lanes of `v` whose bit is set behind the `count` that are there, and returns how many those are.
 #[inline(always)]
-fn compress<S: Simd>(
+pub(super) fn push<S: Simd>(
     s: S,
     v: S::F32,
-    limit: S::F32,
+    bits: u32,
     count: usize,
     values: &mut [f32],
     base: u32,
     indices: &mut [u32],
 ) -> usize {
-    let bits = s.at_least(v, limit);
     if bits == 0 {
         return 0;
     }

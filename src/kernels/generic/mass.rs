@@ -20,6 +20,7 @@
 //!
 //! Limit: `|max · c|` at most 2^15. Beyond that the caller shifts the scores first (see `candidates`).
 
+use super::gather::{LANES_U32, push};
 use super::{BLOCK, LANES, Simd, scan::scan_block};
 use crate::kernels::{Base, Block};
 
@@ -121,6 +122,59 @@ fn sum<S: Simd>(s: S, xs: &[f32], base: Base, top: Top<S>) -> f64 {
         sums = s.accumulate(sums, top.weight(s, s.load_tail(tail, f32::NEG_INFINITY), base));
     }
     s.sum(sums)
+}
+
+/// Writes, for every block, the sum of the weights of the scores of at least `threshold`, relative to the rounded weight of
+/// `max`. Blocks whose maximum is below are not read.
+#[inline(always)]
+pub(crate) fn mass_from<S: Simd>(s: S, xs: &[f32], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) {
+    let mut top = Top::new(s, max, base);
+    top.least = s.max(top.least, s.splat(threshold));
+    for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
+        block.exponent = top.exponent;
+        block.sum = if block.max >= threshold { sum(s, xs, base, top) } else { 0.0 };
+    }
+}
+
+/// Like [`mass_from`] from `high` on; and the scores in `[low, high)` go to the front of `values`, their places to that of
+/// `indices`. Returns how many those are. Both must have room for them and [`LANES`] more.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "two results of one pass")]
+pub(crate) fn bracket<S: Simd>(
+    s: S,
+    xs: &[f32],
+    base: Base,
+    max: f32,
+    [low, high]: [f32; 2],
+    blocks: &mut [Block],
+    values: &mut [f32],
+    indices: &mut [u32],
+) -> usize {
+    let mut top = Top::new(s, max, base);
+    let (low, high) = (s.splat(low), s.splat(high));
+    top.least = s.max(top.least, high);
+    let mut count = 0;
+    let mut at = 0;
+    for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
+        let mut sums = s.zero();
+        let (vectors, tail) = xs.as_chunks::<LANES>();
+        for v in vectors {
+            let x = s.load(v);
+            sums = s.accumulate(sums, top.weight(s, x, base));
+            let bits = s.at_least(x, low) & !s.at_least(x, high);
+            count += push(s, x, bits, count, values, at, indices);
+            at += LANES_U32;
+        }
+        if !tail.is_empty() {
+            let x = s.load_tail(tail, f32::NEG_INFINITY);
+            sums = s.accumulate(sums, top.weight(s, x, base));
+            let bits = s.at_least(x, low) & !s.at_least(x, high);
+            count += push(s, x, bits, count, values, at, indices);
+        }
+        block.exponent = top.exponent;
+        block.sum = s.sum(sums);
+    }
+    count
 }
 
 /// Writes the weights of `xs`, relative to the rounded weight of a score of `max`.

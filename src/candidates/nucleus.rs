@@ -1,0 +1,271 @@
+//! The nucleus: the shortest prefix of a given mass, found without sorting the vocabulary.
+//!
+//! The total is known from the blocks' sums. Most of it usually lies in few tokens: a bound by block maxima brings them
+//! out, they are sorted, and if they hold the mass the cut is found.
+//!
+//! If they do not, the row is flat, and the cut is bracketed (as in selection by Floyd and Rivest, with weights): a sample of
+//! about a thousand scores, sorted, tells between which two scores the mass is reached. One pass sums the weights above and
+//! takes out the scores between, a tenth of the row, where the same is done again, until little is left to sort. Should the
+//! sample have misled, all is halved by selection, each time towards the half in which the mass is reached.
+
+use super::cuts::{MET, SPARE, descending};
+use super::mass::Total;
+use super::{BLOCK, Candidates, LANES, Scratch, grow, scores};
+use crate::kernels::{Base, Block, Kernels};
+
+/// So many scores are sorted at once.
+const FEW: usize = 2048;
+
+/// So many scores are taken as a sample.
+const SAMPLE: usize = 1024;
+
+/// So many parts have a maximum above the first bound.
+const FEW_PARTS: usize = 32;
+
+/// The scores of at least `bound`, known not to be enough, and their weight.
+struct Heavy {
+    bound: f32,
+    mass: f64,
+}
+
+/// A prefix in order of score: all above `threshold`, and the first `ties` that equal it.
+struct Prefix {
+    threshold: f32,
+    ties: usize,
+    /// How many gathered values were inside the bracket.
+    inside: usize,
+}
+
+impl Candidates<'_> {
+    /// Keeps the shortest prefix, best first, whose probability is at least `p`, but no fewer than the `min_keep` best.
+    /// `p` is in (0, 1); there must be a candidate.
+    pub(crate) fn keep_mass(&mut self, p: f64, min_keep: usize) {
+        self.carry_out();
+        let total = self.total();
+        let needed = p * total.sum * MET;
+        let length = self.scores().len();
+        let mut heavy = Heavy { bound: f32::INFINITY, mass: 0.0 };
+        let many = self.scratch.blocks.len() * LANES / SPARE;
+        for parts in [FEW_PARTS, many, length] {
+            // Where the best few weigh next to nothing, the best thousand do not weigh enough.
+            if parts == many && heavy.mass < needed / 50.0 {
+                continue;
+            }
+            let whole = parts == length || length <= FEW;
+            if whole
+                && length > FEW
+                && total.shift == 0.0
+                && let Some(prefix) = self.bracketed(needed, &heavy)
+            {
+                return self.keep_flat(&prefix, total, min_keep);
+            }
+            let bound = if whole { f32::MIN } else { self.bound(parts) };
+            let count = self.gather(bound);
+            self.weigh_gathered(count);
+            let Scratch { values, floats, keys, .. } = &mut *self.scratch;
+            let mass = floats[..count].iter().copied().map(f64::from).sum();
+            if mass >= needed || whole {
+                fill_keys(keys, &values[..count], &floats[..count]);
+                // Rounding may leave the sum of all just below: then nothing is cut.
+                let rank = halved(keys, 0.0, needed).unwrap_or(count);
+                return self.keep_best(rank.max(min_keep));
+            }
+            heavy = Heavy { bound, mass };
+        }
+    }
+
+    /// Finds the prefix of a flat row by bracketing; leaves the sums of what is above the bracket in the blocks, and what is
+    /// inside in the gathered values. `None` when a sample misled.
+    fn bracketed(&mut self, needed: f64, heavy: &Heavy) -> Option<Prefix> {
+        let base = Base::new(self.temperature);
+        let total = self.total().sum;
+        let row = scores(self.input, self.store, self.view);
+        let mut search = Search { kernels: self.kernels, base, max: self.max };
+        let Scratch { blocks, inner, values, indices, floats, shifted, places, keys, .. } = &mut *self.scratch;
+
+        let range = search.range(row, heavy.bound, (needed - heavy.mass) / (total - heavy.mass), keys);
+        let inside = search.bracket(row, range, blocks, values, indices);
+        let above = sum(blocks);
+        if above >= needed {
+            return None;
+        }
+        let (mut left, mut better) = (&values[..inside], above);
+        if inside > 2 * FEW {
+            // What is inside the bracket holds the cut and is still too much: once more.
+            inner.resize(inside.div_ceil(BLOCK), Block::default());
+            inner.fill(Block { max: f32::INFINITY, ..Block::default() });
+            (self.kernels.mass_from)(left, base, self.max, f32::MIN, inner);
+            let range = search.range(left, f32::INFINITY, (needed - above) / sum(inner), keys);
+            let count = search.bracket(left, range, inner, shifted, places);
+            better += sum(inner);
+            if better >= needed {
+                return None;
+            }
+            left = &shifted[..count];
+        }
+        search.weigh(left, floats);
+        fill_keys(keys, left, &floats[..left.len()]);
+        let rank = halved(keys, better, needed)?;
+        let last = keys[..rank].iter().max()? >> 32;
+        let ties = keys[..rank].iter().filter(|&&key| key >> 32 == last).count();
+        let threshold = *left.iter().find(|&&x| u64::from(descending(x)) == last)?;
+        Some(Prefix { threshold, ties, inside })
+    }
+
+    /// Carries out the cut that [`Self::bracketed`] found. If it leaves all that equal the threshold, it is only noted, and the
+    /// blocks' sums are completed from inside the bracket.
+    fn keep_flat(&mut self, prefix: &Prefix, total: Total, min_keep: usize) {
+        let &Prefix { threshold, ties, inside } = prefix;
+        let Scratch { blocks, values, indices, floats, .. } = &mut *self.scratch;
+        let values = &values[..inside];
+        let surplus = values.iter().filter(|&&x| x == threshold).count() - ties;
+        if min_keep > 1 {
+            let scores = scores(self.input, self.store, self.view);
+            if (self.kernels.count)(scores, threshold) - surplus < min_keep {
+                return self.keep_best(min_keep);
+            }
+        }
+        if surplus > 0 {
+            let count = self.gather(threshold);
+            self.adopt(count);
+            return self.keep_prefix(threshold, ties);
+        }
+        let search = Search { kernels: self.kernels, base: Base::new(self.temperature), max: self.max };
+        search.weigh(values, floats);
+        let mut from = 0;
+        for (block, end) in blocks.iter_mut().zip((BLOCK..).step_by(BLOCK)) {
+            let run = indices[from..inside].partition_point(|&place| (place as usize) < end);
+            let run = from..from + run;
+            from = run.end;
+            for (&x, &weight) in values[run.clone()].iter().zip(&floats[run]) {
+                block.sum += if x >= threshold { f64::from(weight) } else { 0.0 };
+            }
+        }
+        self.floor = threshold;
+        self.total = Some(Total { sum: sum(blocks), ..total });
+    }
+}
+
+/// How the scores of a row are weighed while the cut is looked for.
+struct Search {
+    kernels: &'static Kernels,
+    base: Base,
+    max: f32,
+}
+
+impl Search {
+    fn weigh(&self, xs: &[f32], out: &mut Vec<f32>) {
+        grow(out, xs.len());
+        (self.kernels.weights)(xs, self.base, self.max, &mut out[..xs.len()]);
+    }
+
+    fn bracket(
+        &self,
+        xs: &[f32],
+        range: [f32; 2],
+        blocks: &mut [Block],
+        values: &mut Vec<f32>,
+        indices: &mut Vec<u32>,
+    ) -> usize {
+        grow(values, xs.len() + LANES);
+        grow(indices, xs.len() + LANES);
+        (self.kernels.bracket)(xs, self.base, self.max, range, blocks, values, indices)
+    }
+
+    /// Two scores, the lower one first, between which the share `part` of the weight of all scores below `bound` is very
+    /// likely reached.
+    fn range(&mut self, xs: &[f32], bound: f32, part: f64, keys: &mut Vec<u64>) -> [f32; 2] {
+        // Places by the golden ratio: spread evenly, and in step with no pattern of the row.
+        let mut sample = [0.0; SAMPLE];
+        for (x, i) in sample.iter_mut().zip(0_u64..) {
+            let spread = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            let place = ((spread * xs.len() as u64) >> 32) as usize;
+            *x = if xs[place] < bound { xs[place] } else { f32::NEG_INFINITY };
+        }
+        let mut weights = [0.0; SAMPLE];
+        (self.kernels.weights)(&sample, self.base, self.max, &mut weights);
+        fill_keys(keys, &sample, &weights);
+        keys.sort_unstable();
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for w in weights.iter().copied().map(f64::from) {
+            sum += w;
+            squares += w * w;
+        }
+        // Three and a half standard errors of a share estimated from a weighted sample.
+        let error = 3.5 * (part * (1.0 - part) * squares).sqrt();
+        let score_at = |mass: f64| prefix(keys, 0.0, mass).ok().map(|rank| ascending(keys[rank.max(1) - 1]));
+        let high = if part * sum > error { score_at(part * sum - error) } else { None };
+        let low = score_at(part * sum + error);
+        [low.unwrap_or(f32::MIN), high.map_or(f32::INFINITY, f32::next_up)]
+    }
+}
+
+fn sum(blocks: &[Block]) -> f64 {
+    blocks.iter().map(|block| block.sum).sum()
+}
+
+/// Keys that sort by score, best first, and carry the weight. Equal scores have equal weights, so their order is no matter.
+fn fill_keys(keys: &mut Vec<u64>, scores: &[f32], weights: &[f32]) {
+    keys.clear();
+    let pairs = scores.iter().zip(weights);
+    keys.extend(pairs.map(|(&x, weight)| u64::from(descending(x)) << 32 | u64::from(weight.to_bits())));
+}
+
+/// The weight that a key carries.
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is the weight")]
+fn weight(key: u64) -> f64 {
+    f64::from(f32::from_bits(key as u32))
+}
+
+/// The score of a key.
+fn ascending(key: u64) -> f32 {
+    let bits = (key >> 32) as u32;
+    f32::from_bits(if bits >> 31 == 1 { bits } else { !bits & !(1 << 31) })
+}
+
+/// How many keys it takes for `sum` to reach `needed`, or else the sum of all.
+fn prefix(keys: &[u64], mut sum: f64, needed: f64) -> Result<usize, f64> {
+    for (at, &key) in keys.iter().enumerate() {
+        sum += weight(key);
+        if sum >= needed {
+            return Ok(at + 1);
+        }
+    }
+    Err(sum)
+}
+
+/// How many keys, best first, it takes for `sum` to reach `needed`; so many of the best are then in front. `None` when all
+/// are not enough.
+fn halved(keys: &mut [u64], mut sum: f64, needed: f64) -> Option<usize> {
+    let (mut rest, mut rank) = (keys, 0);
+    while rest.len() > 64 {
+        let middle = rest.len() / 2;
+        rest.select_nth_unstable(middle);
+        let (better, worse) = rest.split_at_mut(middle);
+        let mass: f64 = better.iter().copied().map(weight).sum();
+        if sum + mass >= needed {
+            rest = better;
+        } else {
+            sum += mass;
+            rank += middle;
+            rest = worse;
+        }
+    }
+    rest.sort_unstable();
+    prefix(rest, sum, needed).ok().map(|count| rank + count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_gives_its_score_and_weight_back() {
+        let xs = [f32::MAX, 1.0, f32::from_bits(1), 0.0, -f32::from_bits(1), -1.0, f32::MIN];
+        let mut keys = Vec::new();
+        fill_keys(&mut keys, &xs, &[0.5; 7]);
+        assert!(keys.is_sorted());
+        assert_eq!(xs.to_vec(), keys.iter().copied().map(ascending).collect::<Vec<_>>());
+        assert!(keys.iter().all(|&key| weight(key) == 0.5));
+    }
+}
