@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from cases import Case, Side, logarithm
 
 SEEDS = 20
@@ -53,7 +54,9 @@ def processed(case: Case, side: Side) -> np.ndarray:
 def drawn(case: Case, side: Side, seeds: int) -> list[Any]:
     """What fresh samplers draw with seeds 0, 1, 2, …"""
     row, mask = case.row(), case.mask()
-    return [case.sampler(side, **seeded(case, s)).draw(row, mask=mask, logprobs=case.get("logprobs")) for s in range(seeds)]
+    return [
+        case.sampler(side, **seeded(case, s)).draw(row, mask=mask, logprobs=case.get("logprobs")) for s in range(seeds)
+    ]
 
 
 def seeded(case: Case, seed: int) -> dict[str, int]:

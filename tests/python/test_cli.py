@@ -243,7 +243,7 @@ def test_info_says_what_runs_here(run):
     assert code == 0
     for name, value in info().items():
         assert re.search(
-            rf"^{name} +{re.escape(', '.join(value) if isinstance(value, list) else str(value))}", out, re.M
+            rf"^{name} +{re.escape(', '.join(value) if isinstance(value, list) else str(value))}", out, re.MULTILINE
         )
     assert strict_json(run("info", "--json")[1]) == info()
 

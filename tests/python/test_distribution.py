@@ -44,7 +44,7 @@ def assert_follows(tokens: np.ndarray, chances: np.ndarray) -> None:
     possible = chances > 0
     assert not counts[~possible].any()
     expected = chances[possible] / chances.sum() * len(tokens)
-    assert expected.min() > 5  # noqa: PLR2004 - below five, chi-square does not hold
+    assert expected.min() > 5
     if len(expected) > 1:
         statistic = float(((counts[possible] - expected) ** 2 / expected).sum())
         assert chance_of_more(statistic, len(expected) - 1) > FALSE_ALARM
@@ -197,4 +197,4 @@ def test_a_token_of_one_in_a_million_comes_one_in_a_million_times() -> None:
     """
     chances = np.array([1 - 1e-6, 1e-6])
     rare = sum(int(draws(chances, 4_000_000, seed=seed).sum()) for seed in range(10))
-    assert 14 <= rare <= 77  # noqa: PLR2004 - as above
+    assert 14 <= rare <= 77
