@@ -95,8 +95,8 @@ def test_the_three_best_words_share_what_top_k_3_leaves() -> None:
 def test_top_p_of_nine_tenths_keeps_what_it_must() -> None:
     """The five words hold .83, and what is missing is made up of others, which are equal: the lowest ids.
 
-    .07 is 20,586.18 of the 49,995 that share .17. Of these a quarter need not be there, since a mass within 2^-20 of the
-    limit meets it: 20,586.
+    .07 is 20,586.18 of the 49,995 that share .17. Of these a quarter need not be there, since a mass within 2^-20 of
+    the limit meets it: 20,586.
     """
     row, places = weather()
     kept = np.flatnonzero(np.isfinite(Sampler(SamplingParams(top_p=0.9)).process(row)))
