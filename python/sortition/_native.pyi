@@ -1,14 +1,14 @@
 """The compiled core. Private: `sortition` wraps every name, with conversions and defaults.
 
-Arrays of scores are float32, aligned, contiguous along the last axis, and are read in place with the GIL released: no other
-thread may write to them during a call. A sampler serves one call at a time; a second one raises ``RuntimeError``.
+Arrays of scores are float32, aligned, contiguous along the last axis, and are read in place with the GIL released: no
+other thread may write to them during a call. A sampler serves one call at a time; a second one raises ``RuntimeError``.
 
 Errors are those of `sortition.errors`: ``ParameterError`` for values outside their range, ``LogitsError`` for NaN, +inf
 and wrong lengths, ``NoCandidateError`` when no token is possible.
 """
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,10 @@ __all__ = [
 
 __version__: str
 
-_Scores = npt.NDArray[np.float32]
+_Scores: TypeAlias = npt.NDArray[np.float32]
 
 #: Scope (``"all"`` or ``"output"``), window, excluded ids.
-_Reach = tuple[str, int | None, Sequence[int]]
+_Reach: TypeAlias = tuple[str, int | None, Sequence[int]]
 
 @final
 class Params:
@@ -78,7 +78,7 @@ class Sampler:
         """The token for one row; it joins the history. What is not a float32 row or a packed mask is converted."""
 
     def draw(self, logits: Any, mask: Any, top: int) -> tuple[int, float, float, int, list[tuple[int, float]], int]:
-        """Like ``sample``: token, logprob, raw logprob, rank, the ``top`` best with their raw logprobs, candidates left."""
+        """Like ``sample``: token, logprob, raw logprob, rank, ``top`` best with their raw logprobs, candidates left."""
 
     def process(self, logits: Any, mask: Any, out: _Scores) -> None:
         """Writes the scores after all stages into ``out``, as long as the row, -inf where a token was removed."""

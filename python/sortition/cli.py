@@ -91,7 +91,7 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 @app.command("generate")
 @with_sampling_flags
 @one_line_errors
-def generate_command(  # noqa: PLR0913 - one parameter a flag
+def generate_command(
     prompt: Annotated[str, typer.Argument(help="The text to continue; - reads it from the standard input.")],
     *,
     model: Annotated[str, typer.Option(help="The model to run.")] = "smollm2",

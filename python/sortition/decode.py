@@ -107,7 +107,7 @@ def decode(
     return _steps(model, prompt, sampler, stops, max_tokens, ends_at, cancel)
 
 
-def _steps(  # noqa: PLR0913 - the arguments of `decode`, checked
+def _steps(
     model: Model,
     prompt: Sequence[int],
     sampler: TokenSampler,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["generate", "stream"]
 
 
-def stream(  # noqa: PLR0913 - the options of one run
+def stream(
     model: TextModel,
     prompt: str | Iterable[int],
     params: SamplingParams | None = None,
@@ -114,7 +114,7 @@ def generate(
     n: int,
     **options: Unpack[Keywords],
 ) -> Completion | list[Completion]: ...
-def generate(  # noqa: PLR0913 - the options of one run
+def generate(
     model: TextModel,
     prompt: str | Iterable[int],
     params: SamplingParams | None = None,

@@ -23,7 +23,7 @@ __all__ = ["argmax", "entropy", "log_softmax", "logsumexp", "softmax", "top_k", 
 
 
 def argmax(x: Logits) -> Any:
-    """The id of the best score, of equals the lowest: an ``int``, or an ``int64`` array of the shape before the last axis.
+    """The id of the best score, of equals the lowest: an ``int``, or ``int64`` of the shape before the last axis.
 
     >>> argmax([1.0, 3.0, 3.0])
     1
@@ -76,7 +76,7 @@ def entropy(x: Logits) -> Any:
 
 
 def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """The ``k`` best scores and their ids, sorted, best first, ties to the lower id; at least 1, at most the vocabulary.
+    """The ``k`` best scores and their ids, sorted, best first, ties to the lower id; at most the vocabulary.
 
     Tokens with the score -inf come last.
 

@@ -8,10 +8,9 @@ once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -20,6 +19,9 @@ import sortition
 from sortition import reference
 from sortition.reference import philox
 from sortition.reference.weights import weights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,7 +34,8 @@ FILES = sorted(path.stem for path in DATA.glob("*.toml"))
 DESCRIPTION = {"id", "why", "source"}
 INPUT = {
     "alpha", "args", "byte_pieces", "call", "draft", "draft_probs", "draws", "dtype", "eos_count", "eos_from",
-    "fill", "fork", "logits", "logprobs", "mask", "mask_dtype", "masks", "max_tokens", "on_error", "output", "params", "pieces",
+    "fill", "fork", "logits", "logprobs", "mask", "mask_dtype", "masks", "max_tokens", "on_error", "output", "params",
+    "pieces",
     "probs", "prompt", "prompt_fill", "raises_at", "rollback", "row_outputs", "row_params", "rows", "steps", "stop",
     "stop_tokens", "table", "vocab_size", "width",
 }  # fmt: skip
@@ -239,7 +242,9 @@ class PackageSide:
     def parameters(self, params: Mapping[str, Any]) -> Any:
         given = dict(params)
         profile = given.pop("profile", None)
-        return sortition.SamplingParams(**given) if profile is None else sortition.SamplingParams.profile(profile, **given)
+        return (
+            sortition.SamplingParams(**given) if profile is None else sortition.SamplingParams.profile(profile, **given)
+        )
 
     def sampler(self, params: Mapping[str, Any], **state: Any) -> Any:
         return sortition.Sampler(self.parameters(params), **state)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from cases import Case, Side, logarithm
 
 SEEDS = 20
@@ -51,9 +52,11 @@ def processed(case: Case, side: Side) -> np.ndarray:
 
 
 def drawn(case: Case, side: Side, seeds: int) -> list[Any]:
-    """What fresh samplers draw with seeds 0, 1, 2, …"""
+    """What fresh samplers draw with seeds 0, 1, 2 and so on."""
     row, mask = case.row(), case.mask()
-    return [case.sampler(side, **seeded(case, s)).draw(row, mask=mask, logprobs=case.get("logprobs")) for s in range(seeds)]
+    return [
+        case.sampler(side, **seeded(case, s)).draw(row, mask=mask, logprobs=case.get("logprobs")) for s in range(seeds)
+    ]
 
 
 def seeded(case: Case, seed: int) -> dict[str, int]:
@@ -224,7 +227,7 @@ def ids(case: Case, side: Side, want: list[int]) -> None:
 def failure(case: Case, side: Side, samplers: list[Any] | None = None) -> Exception:
     """The error of the case; the samplers in use are added to `samplers`."""
     into = [] if samplers is None else samplers
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - the class is what the case is about
+    with pytest.raises(Exception) as caught:  # noqa: PT011, PT012 - the class is what the case is about
         if case.get("rows") is not None:
             into.extend(case.row_samplers(side))
             side.batch(case.rows(), into, case.row_masks(), case.get("on_error", "raise"))

@@ -7,6 +7,7 @@ yet must fail (an unexpected pass is a failure), and the cases of the loop are r
 from __future__ import annotations
 
 import pytest
+
 from cases import FILES, Case, PackageSide, ReferenceSide, Side, load
 from expectations import run
 

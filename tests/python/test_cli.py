@@ -243,7 +243,7 @@ def test_info_says_what_runs_here(run):
     assert code == 0
     for name, value in info().items():
         assert re.search(
-            rf"^{name} +{re.escape(', '.join(value) if isinstance(value, list) else str(value))}", out, re.M
+            rf"^{name} +{re.escape(', '.join(value) if isinstance(value, list) else str(value))}", out, re.MULTILINE
         )
     assert strict_json(run("info", "--json")[1]) == info()
 
@@ -308,11 +308,11 @@ def test_ctrl_c_ends_json_with_a_whole_object():
 @pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
 def test_a_reader_that_goes_away_is_no_traceback():
     """As with `head`."""
-    process = start()
-    process.stdout.read(3)
-    process.stdout.close()
-    err = process.stderr.read().decode()
-    assert process.wait(timeout=60) == 1
+    with start() as process:
+        process.stdout.read(3)
+        process.stdout.close()
+        err = process.stderr.read().decode()
+        assert process.wait(timeout=60) == 1
     assert err == "ready\n"
 
 

@@ -6,12 +6,15 @@ within 2^-20, relative, counts as met. Every cut keeps at least `min_keep` candi
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sortition.reference.weights import MET, Floats, Scores, best_first, chances, entropy_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 __all__ = [
     "epsilon",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from sortition.reference.cuts import top_p as nucleus
 from sortition.reference.weights import Floats, Scores, best_first
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["argmax", "entropy", "log_softmax", "logsumexp", "softmax", "top_k", "top_p"]
 

