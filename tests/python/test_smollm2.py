@@ -66,6 +66,12 @@ def test_the_bytes_of_the_tokens_are_the_text(model, text):
 
 
 @needs_model
+def test_each_digit_is_a_token(model):
+    """As the model was trained: numbers do not merge."""
+    assert [model.tokenizer.token_bytes(token) for token in model.tokenizer.encode("2026")] == [b"2", b"0", b"2", b"6"]
+
+
+@needs_model
 def test_special_tokens_are_single_tokens_with_names(model):
     """And both the end of a text and the end of a turn end a text."""
     special = model.tokenizer.special_tokens
