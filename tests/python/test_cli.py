@@ -281,10 +281,11 @@ sys.exit(__main__.main())
 def waiting():
     """Start the command line in a process of its own, with a model that waits for a line after two tokens."""
     started = []
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 
     def start(*arguments):
         command = [sys.executable, "-c", WAITING, "generate", "好", "--temperature", "0", *arguments]
-        started.append(subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1))
+        started.append(subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=environment))
         return started[-1]
 
     yield start
