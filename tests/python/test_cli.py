@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 import re
@@ -11,7 +12,6 @@ import subprocess
 import sys
 
 import pytest
-
 from sortition import ModelError, SamplingParams, info
 from sortition.models import PieceTokenizer, ScriptedModel
 
@@ -144,7 +144,7 @@ def test_chat_applies_the_template_of_the_model(run):
 
 def test_a_prompt_may_come_from_the_standard_input(run, monkeypatch):
     """Where a dash stands for it."""
-    monkeypatch.setattr("sys.stdin", __import__("io").StringIO("天气很"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("天气很"))
     generate(run, prompt="-")
     assert run.models["scripted"].calls[0] == (1, 2)
 
@@ -180,7 +180,7 @@ def test_every_parameter_has_a_flag_that_reaches_it(run, monkeypatch, name):
     """With a help text, and alone: the other fields keep their defaults."""
     typed, value = FLAGS[name]
     seen = []
-    monkeypatch.setattr(cli, "stream", lambda model, prompt, params, **_: seen.append(params) or iter(()))
+    monkeypatch.setattr(cli, "stream", lambda _model, _prompt, params, **_: seen.append(params) or iter(()))
     flag = "--" + name.replace("_", "-")
     arguments = [part for item in typed for part in (flag, item)]
     run("generate", "今天", "--model", "scripted", *arguments)
@@ -243,7 +243,7 @@ def test_info_says_what_runs_here(run):
     assert code == 0
     for name, value in info().items():
         assert re.search(
-            rf"^{name} +{re.escape(', '.join(value) if isinstance(value, list) else str(value))}", out, re.M
+            rf"^{name} +{re.escape(', '.join(value) if isinstance(value, list) else str(value))}", out, re.MULTILINE
         )
     assert strict_json(run("info", "--json")[1]) == info()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
-
 from sortition import MissingExtra, ParameterError, SamplingParams, generate, stream
 from sortition.models import load, smollm2
 
@@ -155,7 +155,7 @@ def test_greedy_tokens_equal_those_of_transformers(model):
         model.tokenizer.chat_prompt([{"role": "user", "content": "Name three fruits."}]),
     ]
     command = [sys.executable, "-c", SECOND_IMPLEMENTATION, str(smollm2.find()), json.dumps(prompts)]
-    environment = {**__import__("os").environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
     # min_new_tokens makes the end tokens of the file impossible for transformers; so they are here.
     greedy = SamplingParams(temperature=0, min_tokens=40)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-
 from sortition import ParameterError
 from sortition.stop import StopStrings
 
@@ -87,7 +86,7 @@ def test_a_stop_cannot_complete_before_it_may(strings, pieces, allowed_from):
 
 
 def test_a_stop_spans_tokens_of_a_chat():
-    """ "\\nUser:" in three pieces: nothing of it ever shows."""
+    r"""The string "\nUser:" in three pieces: nothing of it ever shows."""
     scanner = StopStrings(["\nUser:"]).scanner()
     assert [scanner.feed(piece) for piece in ("Sure.", "\n", "User", ": and")] == ["Sure.", "", "", ""]
     assert scanner.matched == "\nUser:"
