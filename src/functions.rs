@@ -1,8 +1,16 @@
 //! The kernels as functions of one row, without a sampler.
+//!
+//! Each thread keeps one set of buffers for them, so that a call allocates no more than its result.
+
+use std::cell::RefCell;
 
 use crate::candidates::{Candidates, Workspace};
 use crate::error::Error;
 use crate::kernels;
+
+thread_local! {
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
 
 /// Runs `finish` on all tokens of `row`, the weights summed at `temperature`.
 fn with<R>(row: &[f32], temperature: Option<f64>, finish: impl FnOnce(&mut Candidates<'_>) -> R) -> Result<R, Error> {
@@ -15,12 +23,13 @@ fn with<R>(row: &[f32], temperature: Option<f64>, finish: impl FnOnce(&mut Candi
     if row.is_empty() {
         return Err(Error::RowLength { row: None, expected: "at least 1".to_owned(), got: 0 });
     }
-    let mut workspace = Workspace::default();
-    let mut candidates = Candidates::new(kernels::active(), row, &mut workspace, temperature)?;
-    if candidates.is_empty() {
-        return Err(Error::NoCandidate { row: None, stage: None });
-    }
-    Ok(finish(&mut candidates))
+    WORKSPACE.with_borrow_mut(|workspace| {
+        let mut candidates = Candidates::new(kernels::active(), row, workspace, temperature)?;
+        if candidates.is_empty() {
+            return Err(Error::NoCandidate { row: None, stage: None });
+        }
+        Ok(finish(&mut candidates))
+    })
 }
 
 /// The token with the best score, of equals the lowest.
@@ -87,7 +96,8 @@ pub fn entropy(row: &[f32]) -> Result<f64, Error> {
     with(row, Some(1.0), |candidates| candidates.entropy())
 }
 
-/// The `k` best tokens with their scores, best first, of equals the lower id; fewer when fewer are possible.
+/// The `k` best tokens with their scores, best first, of equals the lower id; all when there are fewer. Tokens that are
+/// impossible come last.
 ///
 /// # Errors
 ///
@@ -102,7 +112,12 @@ pub fn top_k(row: &[f32], k: usize) -> Result<Vec<(u32, f32)>, Error> {
     }
     with(row, None, |candidates| {
         candidates.keep_best(k);
-        candidates.ranked()
+        let mut best = candidates.ranked();
+        if best.len() < k.min(row.len()) {
+            let impossible = (0..).zip(row).filter(|&(_, &x)| x == f32::NEG_INFINITY).map(|(id, &x)| (id, x));
+            best.extend(impossible.take(k.min(row.len()) - best.len()));
+        }
+        best
     })
 }
 

@@ -120,8 +120,8 @@ def logsumexp(logits: _Scores) -> list[float]:
 def entropy(logits: _Scores) -> list[float]:
     """The entropy of every row, in nats."""
 
-def top_k(logits: _Scores, k: int) -> list[list[tuple[int, float]]]:
-    """The ``k`` best ``(id, score)`` of every row, best first; fewer where fewer are possible."""
+def top_k(logits: _Scores, values: _Scores, ids: npt.NDArray[np.int64]) -> None:
+    """Writes the best scores and ids of every row, best first, as many as ``values`` and ``ids`` have columns."""
 
 def top_p(logits: _Scores, p: float) -> list[list[int]]:
     """The nucleus of every row, best first."""

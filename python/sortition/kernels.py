@@ -78,7 +78,7 @@ def entropy(x: Logits) -> Any:
 def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     """The ``k`` best scores and their ids, sorted, best first, ties to the lower id; at least 1, at most the vocabulary.
 
-    Where fewer than ``k`` tokens are possible, the rest are -inf with the id -1.
+    Tokens with the score -inf come last.
 
     >>> values, ids = top_k([0.125, 0.5, 0.5, 0.25], 3)
     >>> values, ids
@@ -90,10 +90,9 @@ def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.in
         raise ParameterError(msg)
     matrix = rows(scores)
     k = min(int(k), matrix.shape[1])
-    values = np.full((matrix.shape[0], k), -np.inf, np.float32)
-    ids = np.full((matrix.shape[0], k), -1, np.int64)
-    for r, pairs in enumerate(_native.top_k(matrix, k)):
-        ids[r, : len(pairs)], values[r, : len(pairs)] = zip(*pairs, strict=True)
+    values = np.empty((matrix.shape[0], k), np.float32)
+    ids = np.empty((matrix.shape[0], k), np.int64)
+    _native.top_k(matrix, values, ids)
     shape = (*scores.shape[:-1], k)
     return values.reshape(shape), ids.reshape(shape)
 

@@ -1,6 +1,6 @@
 //! The kernels as functions of the rows of an array, and the instruction sets.
 
-use numpy::{PyReadonlyArray2, PyReadwriteArray1, PyReadwriteArray2};
+use numpy::{PyReadonlyArray2, PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use super::array::rows;
@@ -54,9 +54,21 @@ pub(super) fn entropy(py: Python<'_>, logits: Rows<'_>) -> PyResult<Vec<f64>> {
     each(py, &logits, crate::entropy)
 }
 
+/// Writes the best tokens of every row, as many as `values` and `ids` have columns.
 #[pyfunction]
-pub(super) fn top_k(py: Python<'_>, logits: Rows<'_>, k: usize) -> PyResult<Vec<Vec<(u32, f32)>>> {
-    each(py, &logits, |row| crate::top_k(row, k))
+pub(super) fn top_k(
+    py: Python<'_>,
+    logits: Rows<'_>,
+    mut values: PyReadwriteArray2<'_, f32>,
+    mut ids: PyReadwriteArray2<'_, i64>,
+) -> PyResult<()> {
+    let k = values.shape()[1];
+    let best = each(py, &logits, |row| crate::top_k(row, k))?;
+    let places = values.as_slice_mut()?.iter_mut().zip(ids.as_slice_mut()?);
+    for ((value, id), (token, score)) in places.zip(best.into_iter().flatten()) {
+        (*value, *id) = (score, token.into());
+    }
+    Ok(())
 }
 
 #[pyfunction]
