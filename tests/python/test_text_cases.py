@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from sortition import SamplingParams, generate, stream
 from sortition.models import ScriptedModel
 
@@ -25,7 +24,7 @@ GREEDY = SamplingParams(temperature=0)
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 
 
-class Boom(Exception):
+class BrokenModelError(Exception):
     """What the model of a case raises."""
 
 
@@ -36,7 +35,7 @@ class RaisingModel(ScriptedModel):
 
     def forward(self, tokens, **options):
         if len(self.calls) == self.raises_at:
-            raise Boom
+            raise BrokenModelError
         return super().forward(tokens, **options)
 
 
@@ -77,7 +76,7 @@ def test_a_stream_ends_as_the_case_says(case):
     model, prompt, options = run(case, pieces)
     chunks = []
     if expect.get("raises"):
-        with pytest.raises(Boom):
+        with pytest.raises(BrokenModelError):
             chunks.extend(stream(model, prompt, GREEDY, **options))  # extend keeps what came before the exception
         assert "".join(chunk.text for chunk in chunks) == expect["text"]
         return
@@ -96,7 +95,7 @@ def test_the_unstreamed_text_is_the_streamed_text(case):
     """`generate` joins what `stream` yields, and an exception carries what was produced so far."""
     model, prompt, options = run(case, pieces_of(case))
     if case["expect"].get("raises"):
-        with pytest.raises(Boom) as caught:
+        with pytest.raises(BrokenModelError) as caught:
             generate(model, prompt, GREEDY, **options)
         assert caught.value.partial.text == case["expect"]["text"]
         assert caught.value.partial.finish_reason is None

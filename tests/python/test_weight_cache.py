@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from sortition.models.weight_cache import cache_folder, cached
 
 METADATA = {"name": "小模型", "layers": 2, "epsilon": 1e-5, "tokens": ["你", "好"]}
@@ -56,14 +55,16 @@ def test_the_second_opening_decodes_nothing(folder, source):
     assert len(list(folder.iterdir())) == 1
 
 
-def test_the_arrays_are_mapped_and_cannot_be_written_to(folder, source):
+@pytest.mark.usefixtures("folder")
+def test_the_arrays_are_mapped_and_cannot_be_written_to(source):
     """They are shared by every process that opens the model."""
     _, arrays = cached(source, Decoder())
     assert not arrays["b"].flags.writeable
     assert not arrays["b"].flags.owndata
 
 
-def test_another_model_file_is_another_cache_file(folder, source):
+@pytest.mark.usefixtures("folder")
+def test_another_model_file_is_another_cache_file(source):
     """Whatever its name and its time say: the contents count."""
     decode = Decoder()
     cached(source, decode)
@@ -112,7 +113,7 @@ def test_many_may_open_at_once(folder, source):
 def test_a_write_that_fails_leaves_nothing_behind_and_is_no_error(folder, source, monkeypatch):
     """A full disk costs time only."""
 
-    def full(self, target):
+    def full(_path, _target):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)

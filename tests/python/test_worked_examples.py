@@ -6,7 +6,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-
 from sortition import Sampler, SamplingParams, decode, generate, stream
 from sortition.models import PieceTokenizer, ScriptedModel
 
@@ -62,7 +61,7 @@ def test_top_p_keeps_what_it_must():
 
 
 def test_top_p_keeps_few_where_the_model_is_sure_and_many_where_it_is_not():
-    """The prompt "中国的首都是" is peaked; a name for a café is not."""
+    """What follows "中国的首都是" is peaked; a name for a café is not."""
     capital = np.log([0.88, 0.06, 0.03, 0.02, 0.01]).astype(np.float32)
     name = np.log(np.full(40, 1 / 40)).astype(np.float32)
     assert len(kept(capital, SamplingParams(top_p=0.9))) == 2

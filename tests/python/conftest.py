@@ -1,0 +1,10 @@
+"""What holds for every test.
+
+One BLAS thread, set before NumPy is imported: two that spin on two busy cores take a hundred times as long as one.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
