@@ -18,6 +18,7 @@ import numpy as np
 
 import sortition
 from sortition import reference
+from sortition.models import ScriptedModel
 from sortition.reference import philox
 from sortition.reference.weights import weights
 
@@ -30,12 +31,13 @@ DATA = Path(__file__).parents[1] / "data"
 FILES = sorted(path.stem for path in DATA.glob("*.toml"))
 
 DESCRIPTION = {"id", "why", "source"}
-INPUT = {
-    "alpha", "args", "byte_pieces", "call", "draft", "draft_probs", "draws", "dtype", "eos_count", "eos_from",
-    "fill", "fork", "logits", "logprobs", "mask", "mask_dtype", "masks", "max_tokens", "on_error", "output", "params", "pieces",
-    "probs", "prompt", "prompt_fill", "raises_at", "rollback", "row_outputs", "row_params", "rows", "steps", "stop",
-    "stop_tokens", "table", "vocab_size", "width",
-}  # fmt: skip
+INPUT = set(
+    """
+    alpha args byte_pieces call draft draft_probs draws dtype eos_count eos_from fill fork logits logprobs mask mask_dtype
+    masks max_tokens on_error output params pieces probs prompt prompt_fill raises_at rollback row_outputs row_params rows
+    steps stop stop_tokens table vocab_size width
+    """.split()
+)
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
 
@@ -239,7 +241,9 @@ class PackageSide:
     def parameters(self, params: Mapping[str, Any]) -> Any:
         given = dict(params)
         profile = given.pop("profile", None)
-        return sortition.SamplingParams(**given) if profile is None else sortition.SamplingParams.profile(profile, **given)
+        return (
+            sortition.SamplingParams(**given) if profile is None else sortition.SamplingParams.profile(profile, **given)
+        )
 
     def sampler(self, params: Mapping[str, Any], **state: Any) -> Any:
         return sortition.Sampler(self.parameters(params), **state)
@@ -265,12 +269,17 @@ class PackageSide:
         best = sortition.beam_search(TableModel(table), list(prompt), **options)[0]
         return best.score, list(best.tokens)
 
+    def generate(self, pieces: Sequence[str], eos_from: int | None, params: Mapping[str, Any]) -> Any:
+        """What a scripted model says after a prompt that is no piece, greedily as in text.toml."""
+        model = ScriptedModel.from_pieces(pieces, eos_from=eos_from)
+        return sortition.generate(model, [len(pieces)], self.parameters({"temperature": 0} | dict(params)))
+
     def error_name(self, error: Exception) -> str:
         return type(error).__name__
 
 
 class TableModel:
-    """A model whose next scores depend on the last token alone."""
+    """A model whose next scores depend on the last token alone: row t of the table follows token t."""
 
     def __init__(self, table: np.ndarray) -> None:
         self._table = table

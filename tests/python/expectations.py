@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from cases import Case, Side, logarithm
 
 SEEDS = 20
@@ -51,9 +52,11 @@ def processed(case: Case, side: Side) -> np.ndarray:
 
 
 def drawn(case: Case, side: Side, seeds: int) -> list[Any]:
-    """What fresh samplers draw with seeds 0, 1, 2, …"""
+    """What fresh samplers draw with seeds 0, 1, 2 and so on."""
     row, mask = case.row(), case.mask()
-    return [case.sampler(side, **seeded(case, s)).draw(row, mask=mask, logprobs=case.get("logprobs")) for s in range(seeds)]
+    return [
+        case.sampler(side, **seeded(case, s)).draw(row, mask=mask, logprobs=case.get("logprobs")) for s in range(seeds)
+    ]
 
 
 def seeded(case: Case, seed: int) -> dict[str, int]:
@@ -62,9 +65,6 @@ def seeded(case: Case, seed: int) -> dict[str, int]:
 
 def tokens_of(case: Case, side: Side, seeds: int) -> set[int]:
     return {draw.token for draw in drawn(case, side, case.get("draws", seeds))}
-
-
-# --- the processed scores
 
 
 @expectation
@@ -104,9 +104,6 @@ def input_unchanged(case: Case, side: Side, want: bool) -> None:
     assert (row.tobytes() == before) is want
 
 
-# --- the token
-
-
 @expectation
 def token(case: Case, side: Side, want: int) -> None:
     assert tokens_of(case, side, SEEDS) == {want}
@@ -136,9 +133,6 @@ def verified(case: Case, side: Side, seed: int) -> list[int]:
 def count(case: Case, side: Side, want: dict[str, Any]) -> None:
     tokens = side.sample_rows(case.row(), case.get("draws"), case.params, seed=0)
     assert want["low"] <= int((tokens == want["id"]).sum()) <= want["high"]
-
-
-# --- log-probabilities
 
 
 @expectation
@@ -194,9 +188,6 @@ def json_safe(case: Case, side: Side, want: bool) -> None:
         assert json.loads(json.dumps(draw.to_dict(), allow_nan=False))["token"] == draw.token
 
 
-# --- the functions that take a row
-
-
 def answer(case: Case, side: Side) -> Any:
     return side.call(case.get("call"), case.row(), case.get("args", {}))
 
@@ -218,13 +209,10 @@ def ids(case: Case, side: Side, want: list[int]) -> None:
     assert np.asarray(result[1] if isinstance(result, tuple) else result).tolist() == want
 
 
-# --- errors
-
-
 def failure(case: Case, side: Side, samplers: list[Any] | None = None) -> Exception:
     """The error of the case; the samplers in use are added to `samplers`."""
     into = [] if samplers is None else samplers
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - the class is what the case is about
+    with pytest.raises(Exception) as caught:
         if case.get("rows") is not None:
             into.extend(case.row_samplers(side))
             side.batch(case.rows(), into, case.row_masks(), case.get("on_error", "raise"))
@@ -269,9 +257,6 @@ def state_unchanged(case: Case, side: Side, want: bool) -> None:
     outputs = case.get("row_outputs", [case.get("output", [])] * len(samplers))
     assert [list(sampler.output) for sampler in samplers] == outputs
     assert [sampler.position for sampler in samplers] == [len(output) for output in outputs]
-
-
-# --- batches, seeds, forks
 
 
 def steps(case: Case, side: Side, rows: Sequence[np.ndarray], samplers: Sequence[Any]) -> list[tuple[int, ...]]:
@@ -345,7 +330,18 @@ def forks(case: Case, side: Side, want: str) -> None:
     assert first == again
 
 
-# --- search
+def said(case: Case, side: Side) -> Any:
+    return side.generate(case.get("pieces"), case.get("eos_from"), case.params)
+
+
+@expectation
+def text(case: Case, side: Side, want: str) -> None:
+    assert said(case, side).text == want
+
+
+@expectation
+def finish_reason(case: Case, side: Side, want: str) -> None:
+    assert said(case, side).finish_reason == want
 
 
 def best_beam(case: Case, side: Side) -> tuple[float, list[int]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import ReferenceSampler
 
+from cases import ReferenceSampler
 from sortition import Sampler, SamplingParams
 
 COUNTS = {1: 500, 2: 1500, 15: 1900, 16: 1900, 17: 1900, 1_000: 1500, 32_000: 600, 151_936: 200}

@@ -44,7 +44,7 @@ def assert_follows(tokens: np.ndarray, chances: np.ndarray) -> None:
     possible = chances > 0
     assert not counts[~possible].any()
     expected = chances[possible] / chances.sum() * len(tokens)
-    assert expected.min() > 5  # noqa: PLR2004 - below five, chi-square does not hold
+    assert expected.min() > 5
     if len(expected) > 1:
         statistic = float(((counts[possible] - expected) ** 2 / expected).sum())
         assert chance_of_more(statistic, len(expected) - 1) > FALSE_ALARM
@@ -95,8 +95,8 @@ def test_the_three_best_words_share_what_top_k_3_leaves() -> None:
 def test_top_p_of_nine_tenths_keeps_what_it_must() -> None:
     """The five words hold .83, and what is missing is made up of others, which are equal: the lowest ids.
 
-    .07 is 20,586.18 of the 49,995 that share .17. Of these a quarter need not be there, since a mass within 2^-20 of the
-    limit meets it: 20,586.
+    .07 is 20,586.18 of the 49,995 that share .17. Of these a quarter need not be there, since a mass within 2^-20 of
+    the limit meets it: 20,586.
     """
     row, places = weather()
     kept = np.flatnonzero(np.isfinite(Sampler(SamplingParams(top_p=0.9)).process(row)))
@@ -197,4 +197,4 @@ def test_a_token_of_one_in_a_million_comes_one_in_a_million_times() -> None:
     """
     chances = np.array([1 - 1e-6, 1e-6])
     rare = sum(int(draws(chances, 4_000_000, seed=seed).sum()) for seed in range(10))
-    assert 14 <= rare <= 77  # noqa: PLR2004 - as above
+    assert 14 <= rare <= 77

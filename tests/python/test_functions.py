@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import finite_logits
 
 import sortition
 from sortition import reference
+from strategies import finite_logits
 
 TABLES = st.integers(1, 3).flatmap(
     lambda rows: st.sampled_from([1, 15, 16, 17, 100]).flatmap(

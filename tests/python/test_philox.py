@@ -76,4 +76,3 @@ def test_pinned_tokens_do_not_change_within_a_contract() -> None:
     for _ in range(16):
         own.append(reference.draw(row, {"temperature": 0.9, "top_p": 0.95}, seed=2026, output=own).token)
     assert tokens == own == PINNED
-

@@ -11,12 +11,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from cases import ReferenceSampler
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import finite_logits, histories, masks, sampling_params, seeds
 
+from cases import ReferenceSampler
 from sortition import Sampler, SamplingParams, reference, sample
+from strategies import finite_logits, histories, masks, sampling_params, seeds
 
 
 @st.composite
