@@ -31,13 +31,13 @@ DATA = Path(__file__).parents[1] / "data"
 FILES = sorted(path.stem for path in DATA.glob("*.toml"))
 
 DESCRIPTION = {"id", "why", "source"}
-INPUT = set(
-    """
-    alpha args byte_pieces call draft draft_probs draws dtype eos_count eos_from fill fork logits logprobs mask mask_dtype
-    masks max_tokens on_error output params pieces probs prompt prompt_fill raises_at rollback row_outputs row_params rows
-    steps stop stop_tokens table vocab_size width
-    """.split()
-)
+INPUT = {
+    *("logits", "probs", "fill", "dtype", "rows", "table"),
+    *("params", "row_params", "vocab_size", "mask", "mask_dtype", "masks", "stop_tokens"),
+    *("prompt", "prompt_fill", "output", "row_outputs", "rollback", "fork", "steps", "draws", "logprobs", "on_error"),
+    *("call", "args", "width", "alpha", "max_tokens", "draft", "draft_probs"),
+    *("pieces", "byte_pieces", "stop", "eos_from", "eos_count", "raises_at"),
+}
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
 

@@ -212,7 +212,7 @@ def ids(case: Case, side: Side, want: list[int]) -> None:
 def failure(case: Case, side: Side, samplers: list[Any] | None = None) -> Exception:
     """The error of the case; the samplers in use are added to `samplers`."""
     into = [] if samplers is None else samplers
-    with pytest.raises(Exception) as caught:
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - the class is what the case is about
         if case.get("rows") is not None:
             into.extend(case.row_samplers(side))
             side.batch(case.rows(), into, case.row_masks(), case.get("on_error", "raise"))

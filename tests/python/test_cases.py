@@ -6,6 +6,8 @@ yet must fail (an unexpected pass is a failure), and the cases of stop strings h
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cases import FILES, Case, PackageSide, ReferenceSide, Side, load
@@ -55,7 +57,7 @@ def not_yet(case: Case) -> list[str]:
     return sorted(named & set(NOT_YET))
 
 
-def parameters(side: Side, cases: list[Case]) -> list[object]:
+def parameters(side: Side, cases: list[Case]) -> list[Any]:
     """The cases of one side, each with what stands in its way."""
     result = []
     for case in cases:
