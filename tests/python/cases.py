@@ -8,20 +8,19 @@ once.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 import sortition
 from sortition import reference
+from sortition.models import ScriptedModel
 from sortition.reference import philox
 from sortition.reference.weights import weights
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,12 +32,12 @@ FILES = sorted(path.stem for path in DATA.glob("*.toml"))
 
 DESCRIPTION = {"id", "why", "source"}
 INPUT = {
-    "alpha", "args", "byte_pieces", "call", "draft", "draft_probs", "draws", "dtype", "eos_count", "eos_from",
-    "fill", "fork", "logits", "logprobs", "mask", "mask_dtype", "masks", "max_tokens", "on_error", "output", "params",
-    "pieces",
-    "probs", "prompt", "prompt_fill", "raises_at", "rollback", "row_outputs", "row_params", "rows", "steps", "stop",
-    "stop_tokens", "table", "vocab_size", "width",
-}  # fmt: skip
+    *("logits", "probs", "fill", "dtype", "rows", "table"),
+    *("params", "row_params", "vocab_size", "mask", "mask_dtype", "masks", "stop_tokens"),
+    *("prompt", "prompt_fill", "output", "row_outputs", "rollback", "fork", "steps", "draws", "logprobs", "on_error"),
+    *("call", "args", "width", "alpha", "max_tokens", "draft", "draft_probs"),
+    *("pieces", "byte_pieces", "stop", "eos_from", "eos_count", "raises_at"),
+}
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
 
@@ -270,12 +269,17 @@ class PackageSide:
         best = sortition.beam_search(TableModel(table), list(prompt), **options)[0]
         return best.score, list(best.tokens)
 
+    def generate(self, pieces: Sequence[str], eos_from: int | None, params: Mapping[str, Any]) -> Any:
+        """What a scripted model says after a prompt that is no piece, greedily as in text.toml."""
+        model = ScriptedModel.from_pieces(pieces, eos_from=eos_from)
+        return sortition.generate(model, [len(pieces)], self.parameters({"temperature": 0} | dict(params)))
+
     def error_name(self, error: Exception) -> str:
         return type(error).__name__
 
 
 class TableModel:
-    """A model whose next scores depend on the last token alone."""
+    """A model whose next scores depend on the last token alone: row t of the table follows token t."""
 
     def __init__(self, table: np.ndarray) -> None:
         self._table = table

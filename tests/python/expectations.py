@@ -67,9 +67,6 @@ def tokens_of(case: Case, side: Side, seeds: int) -> set[int]:
     return {draw.token for draw in drawn(case, side, case.get("draws", seeds))}
 
 
-# --- the processed scores
-
-
 @expectation
 def kept(case: Case, side: Side, want: list[int]) -> None:
     assert np.flatnonzero(np.isfinite(processed(case, side))).tolist() == want
@@ -107,9 +104,6 @@ def input_unchanged(case: Case, side: Side, want: bool) -> None:
     assert (row.tobytes() == before) is want
 
 
-# --- the token
-
-
 @expectation
 def token(case: Case, side: Side, want: int) -> None:
     assert tokens_of(case, side, SEEDS) == {want}
@@ -139,9 +133,6 @@ def verified(case: Case, side: Side, seed: int) -> list[int]:
 def count(case: Case, side: Side, want: dict[str, Any]) -> None:
     tokens = side.sample_rows(case.row(), case.get("draws"), case.params, seed=0)
     assert want["low"] <= int((tokens == want["id"]).sum()) <= want["high"]
-
-
-# --- log-probabilities
 
 
 @expectation
@@ -197,9 +188,6 @@ def json_safe(case: Case, side: Side, want: bool) -> None:
         assert json.loads(json.dumps(draw.to_dict(), allow_nan=False))["token"] == draw.token
 
 
-# --- the functions that take a row
-
-
 def answer(case: Case, side: Side) -> Any:
     return side.call(case.get("call"), case.row(), case.get("args", {}))
 
@@ -219,9 +207,6 @@ def values(case: Case, side: Side, want: list[float]) -> None:
 def ids(case: Case, side: Side, want: list[int]) -> None:
     result = answer(case, side)
     assert np.asarray(result[1] if isinstance(result, tuple) else result).tolist() == want
-
-
-# --- errors
 
 
 def failure(case: Case, side: Side, samplers: list[Any] | None = None) -> Exception:
@@ -272,9 +257,6 @@ def state_unchanged(case: Case, side: Side, want: bool) -> None:
     outputs = case.get("row_outputs", [case.get("output", [])] * len(samplers))
     assert [list(sampler.output) for sampler in samplers] == outputs
     assert [sampler.position for sampler in samplers] == [len(output) for output in outputs]
-
-
-# --- batches, seeds, forks
 
 
 def steps(case: Case, side: Side, rows: Sequence[np.ndarray], samplers: Sequence[Any]) -> list[tuple[int, ...]]:
@@ -348,7 +330,18 @@ def forks(case: Case, side: Side, want: str) -> None:
     assert first == again
 
 
-# --- search
+def said(case: Case, side: Side) -> Any:
+    return side.generate(case.get("pieces"), case.get("eos_from"), case.params)
+
+
+@expectation
+def text(case: Case, side: Side, want: str) -> None:
+    assert said(case, side).text == want
+
+
+@expectation
+def finish_reason(case: Case, side: Side, want: str) -> None:
+    assert said(case, side).finish_reason == want
 
 
 def best_beam(case: Case, side: Side) -> tuple[float, list[int]]:

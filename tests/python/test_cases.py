@@ -1,10 +1,12 @@
 """Every case in tests/data holds, for the reference and for the package.
 
 What cannot be run is named, with its reason, and the run prints it: a case of a stage that the package does not have
-yet must fail (an unexpected pass is a failure), and the cases of the loop are run by the tests of the loop.
+yet must fail (an unexpected pass is a failure), and the cases of stop strings have a runner of their own.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -13,8 +15,8 @@ from expectations import run
 
 CASES = [case for file in FILES for case in load(file)]
 
-OF_THE_LOOP = {"pieces", "byte_pieces"}
-"""A case with one of these fields is a model that speaks text."""
+ELSEWHERE = {"text": "run by test_text_cases.py"}
+"""Files that have a runner of their own."""
 
 NOT_YET = {
     "bad_words": "params",
@@ -44,6 +46,7 @@ ONLY_THE_PACKAGE = {
     "ParameterError": "the reference is given valid parameters",
     "differs": "the reference takes no entropy",
     "json_safe": "the reference has no dictionary",
+    "text": "the reference has no loop",
 }
 """Expectations, by name or by value, that the reference has no say in."""
 
@@ -54,13 +57,13 @@ def not_yet(case: Case) -> list[str]:
     return sorted(named & set(NOT_YET))
 
 
-def parameters(side: Side, cases: list[Case]) -> list[object]:
+def parameters(side: Side, cases: list[Case]) -> list[Any]:
     """The cases of one side, each with what stands in its way."""
     result = []
     for case in cases:
         marks: list[pytest.MarkDecorator] = []
-        if OF_THE_LOOP & set(case.fields):
-            marks.append(pytest.mark.skip(reason="run by the tests of the loop"))
+        if case.file in ELSEWHERE:
+            marks.append(pytest.mark.skip(reason=ELSEWHERE[case.file]))
         elif isinstance(side, ReferenceSide):
             words = {*case.expect, *(value for value in case.expect.values() if isinstance(value, str))}
             marks += [pytest.mark.skip(reason=ONLY_THE_PACKAGE[word]) for word in sorted(words & set(ONLY_THE_PACKAGE))]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import sortition
 from sortition import reference
+from sortition.reference.weights import weights
 from strategies import finite_logits
 
 TABLES = st.integers(1, 3).flatmap(
@@ -28,6 +29,20 @@ def near(got: np.ndarray, want: np.ndarray) -> None:
 def test_argmax_is_the_lowest_id_of_the_best(row: np.ndarray) -> None:
     """Of equals the first, -0.0 and 0.0 being equal."""
     assert sortition.argmax(row) == int(reference.argmax(row))
+
+
+@given(row=finite_logits(), temperature=st.sampled_from([1e-40, 1e-3, 0.1, 0.5, 0.7, 1.0, 2.0, 100.0, 1e30]))
+def test_softmax_is_weight_over_sum_of_weights_to_the_bit(row: np.ndarray, temperature: float) -> None:
+    """The weights of the definition, a sum and a quotient in float64, and one rounding to float32.
+
+    Below 1e-30 the last place is free: a remainder of the division may leave the range of float32.
+    """
+    weight = weights(row, temperature).astype(np.float64)
+    want = (weight / weight.sum()).astype(np.float32)
+    got = sortition.softmax(row, temperature=temperature)
+    seen = want > 1e-30
+    assert got[seen].view(np.uint32).tolist() == want[seen].view(np.uint32).tolist()
+    np.testing.assert_allclose(got[~seen], want[~seen], rtol=1e-6, atol=2e-45)
 
 
 @given(row=finite_logits(), temperature=st.sampled_from([0.1, 0.5, 1.0, 2.0, 100.0]))
@@ -51,7 +66,7 @@ def test_log_softmax_logsumexp_and_entropy_are_those_of_float64(row: np.ndarray)
 
 @given(row=finite_logits(), data=st.data())
 def test_top_k_is_sorted_and_breaks_ties_by_id(row: np.ndarray, data: st.DataObject) -> None:
-    """Values and ids, exactly."""
+    """Values and ids, exactly; impossible tokens come last, by id."""
     k = data.draw(st.integers(1, len(row)))
     values, ids = sortition.top_k(row, k)
     want_values, want_ids = reference.top_k(row, k)

@@ -157,9 +157,16 @@ def min_k(scores: Scores, temperature: float, tau: float, *, min_keep: int = 1) 
     Scores best first; the drop before rank i >= 1 is (x[i-1] - x[i]) / (i * range), the first of equal drops counts;
     the range is that of x / T (arXiv 2604.11012). A range of 0 cuts nothing.
 
-    Drops .2, 3.8/2, 1/3:
+    Drops .2, 3.8/2, 1/3; then 1, 1.8/2, 2.2/3, where only the rank makes the first the steepest:
 
     >>> min_k(np.array([5, 4.8, 1, 0], np.float32), 1.0, 0.0)
+    array([ True,  True, False, False])
+    >>> min_k(np.array([5, 4, 2.2, 0], np.float32), 1.0, 0.0)
+    array([ True, False, False, False])
+
+    At T = 2 the range of 5 is 2.5, and 5.0 over it is 2:
+
+    >>> min_k(np.array([5, 4, 2.2, 0], np.float32), 2.0, 5.0)
     array([ True,  True, False, False])
     """
     order = best_first(scores)
@@ -194,6 +201,11 @@ def tfs(scores: Scores, temperature: float, z: float, *, min_keep: int = 1) -> K
 
     >>> tfs(np.log(np.array([0.5, 0.25, 0.15, 0.07, 0.03], np.float32)), 1.0, 0.75)
     array([ True,  True, False, False, False])
+
+    Bends -.05 .10 .00, of which the first is a third of all and not less than nothing:
+
+    >>> tfs(np.log(np.array([0.4, 0.3, 0.15, 0.1, 0.05], np.float32)), 1.0, 0.2)
+    array([ True, False, False, False, False])
     """
     order = best_first(scores)
     p = chances(scores, temperature)[order]

@@ -1,0 +1,217 @@
+"""Wrong parameters, ids and arguments are refused.
+
+With the documented class, a message that names the thing, its range and the value, and no change of state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from refusals import HUGE, INF, NAN, ROW, said, unchanged, used
+from sortition import ParameterError, Sampler, SamplingParams, sample
+
+OUT_OF_RANGE: list[tuple[str, Any, str, str]] = [
+    ("temperature", -1.0, "at least 0", "-1"),
+    ("temperature", -1e-300, "at least 0", "-"),
+    ("temperature", INF, "finite", "inf"),
+    ("temperature", -INF, "finite", "-inf"),
+    ("temperature", NAN, "finite", "NaN"),
+    ("temperature", 10**400, "a number", "1000"),
+    ("top_k", 0, "at least 1", "0"),
+    ("top_k", -1, "at least 1", "-1"),
+    ("top_k", -HUGE, "at least 1", str(-HUGE)),
+    ("top_p", 0, "(0, 1]", "0"),
+    ("top_p", -0.1, "(0, 1]", "-0.1"),
+    ("top_p", 1.0000001, "(0, 1]", "1.0000001"),
+    ("top_p", NAN, "(0, 1]", "NaN"),
+    ("top_p", INF, "(0, 1]", "inf"),
+    ("min_p", -0.1, "[0, 1]", "-0.1"),
+    ("min_p", 1.5, "[0, 1]", "1.5"),
+    ("min_p", NAN, "[0, 1]", "NaN"),
+    ("repetition_penalty", 0.0, "above 0", "0"),
+    ("repetition_penalty", -1.0, "above 0", "-1"),
+    ("repetition_penalty", INF, "finite", "inf"),
+    ("repetition_penalty", NAN, "finite", "NaN"),
+    ("frequency_penalty", INF, "finite", "inf"),
+    ("frequency_penalty", NAN, "finite", "NaN"),
+    ("presence_penalty", -INF, "finite", "-inf"),
+    ("presence_penalty", NAN, "finite", "NaN"),
+    ("min_keep", 0, "at least 1", "0"),
+    ("min_keep", -3, "at least 1", "-3"),
+    ("min_tokens", -1, "at least 0", "-1"),
+    ("seed", -1, "[0, 2^64)", "-1"),
+    ("seed", 2**64, "[0, 2^64)", str(2**64)),
+    ("logit_bias", {1: NAN}, "finite or -inf", "nan"),
+    ("logit_bias", {1: INF}, "finite or -inf", "inf"),
+    ("logit_bias", {-1: 0.0}, "at least 0", "-1"),
+    ("suppress", [1, -1], "at least 0", "-1"),
+    ("allowed_ids", [-5], "at least 0", "-5"),
+    *[
+        case
+        for name in ("repetition", "frequency", "presence")
+        for case in [
+            (f"{name}_window", 0, "at least 1", "0"),
+            (f"{name}_window", -1, "at least 1", "-1"),
+            (f"{name}_exclude", [-1], "at least 0", "-1"),
+            (f"{name}_scope", "prompt", "output", "prompt"),
+        ]
+    ],
+]
+
+NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty")
+COUNTS = ("top_k", "min_keep", "min_tokens", "seed", "repetition_window", "frequency_window", "presence_window")
+ID_LISTS = ("suppress", "allowed_ids", "repetition_exclude", "frequency_exclude", "presence_exclude")
+NEEDED = ("temperature", "min_keep", "min_tokens", "suppress", "repetition_scope", "repetition_exclude")
+"""Parameters that None does not switch off, since they have nothing to switch."""
+
+WRONG_TYPES: list[tuple[str, Any]] = [
+    *[
+        (name, value)
+        for name in NUMBERS
+        for value in (True, "0.5", b"1", [0.5], {}, object(), 1j, np.array([0.5, 0.5]))
+    ],
+    *[(name, value) for name in COUNTS for value in (True, False, "3", 3.0, [3], NAN, 1j)],
+    *[(name, value) for name in ID_LISTS for value in ("12", 3, [1.5], [True], ["1"], [None], {1: 2}, [[1]])],
+    *[
+        ("logit_bias", value)
+        for value in ([1], "1", 3, {"1": 0.0}, {1.5: 0.0}, {True: 0.0}, {1: None}, {1: "2"}, {1: True})
+    ],
+    *[("repetition_scope", value) for value in (1, True, "ALL", ["all"])],
+    *[(name, None) for name in NEEDED],
+]
+
+
+@pytest.mark.parametrize(("name", "value", "legal", "seen"), OUT_OF_RANGE)
+def test_a_value_outside_its_range_is_refused_at_construction(name: str, value: Any, legal: str, seen: str) -> None:
+    """With the name that was typed, the range, and the value."""
+    with pytest.raises(ParameterError) as caught:
+        SamplingParams(**{name: value})
+    assert said(caught.value, name, legal)
+    assert seen.lower() in str(caught.value).lower()
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_TYPES, ids=str)
+def test_a_value_of_the_wrong_type_is_refused_at_construction(name: str, value: Any) -> None:
+    """A bool is no number, a string is no list of ids, a float is no count."""
+    with pytest.raises(ParameterError, match=name):
+        SamplingParams(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["top_k", "top_p", "min_p", "logit_bias", "allowed_ids", "seed", "repetition_window"])
+def test_none_switches_off(name: str) -> None:
+    """And is the default."""
+    assert SamplingParams(**{name: None}) == SamplingParams()
+
+
+def test_zero_is_not_off_and_the_message_says_what_is() -> None:
+    """Other stacks take 0 for off; here it is a mistake."""
+    with pytest.raises(ParameterError, match="None"):
+        SamplingParams(top_k=0)
+
+
+def test_a_misspelt_parameter_is_refused() -> None:
+    """With its name."""
+    with pytest.raises(TypeError, match="tempreature"):
+        SamplingParams(tempreature=1.0)  # type: ignore[call-arg]
+    with pytest.raises((ParameterError, TypeError), match="tempreature"):
+        sample(ROW, tempreature=1.0)
+
+
+@pytest.mark.parametrize("params", [3, {"temperature": 0.5}, "greedy"], ids=str)
+def test_parameters_are_sampling_params(params: Any) -> None:
+    """A dictionary is not taken for them."""
+    with pytest.raises(ParameterError, match="params"):
+        Sampler(params)
+    with pytest.raises(ParameterError, match="params"):
+        sample(ROW, params)
+
+
+@pytest.mark.parametrize("value", [np.float32(0.5), np.float64(0.5), np.int64(1), 1])
+def test_numbers_of_numpy_are_numbers(value: Any) -> None:
+    """Parameters often come out of an array."""
+    assert SamplingParams(top_p=value).top_p == float(value)
+
+
+@pytest.mark.parametrize("name", ["top_k", "min_keep", "min_tokens", "repetition_window"])
+def test_a_huge_count_is_taken(name: str) -> None:
+    """More than there is means all there is."""
+    sampler = Sampler(SamplingParams(**{name: HUGE}, seed=1), stop_tokens=[0])
+    assert sampler.sample(ROW) in range(4)
+
+
+ID_PARAMETERS = {"logit_bias": {1: 0.0, 9: 5.0}, "suppress": [1, 9], "allowed_ids": [1, 9]}
+
+
+@pytest.mark.parametrize("name", sorted(ID_PARAMETERS))
+def test_an_id_beyond_a_known_vocabulary_is_refused_at_construction(name: str) -> None:
+    """The id, the parameter and the size are named."""
+    with pytest.raises(ParameterError) as caught:
+        Sampler(SamplingParams(**{name: ID_PARAMETERS[name]}), vocab_size=9)
+    assert said(caught.value, name, "9")
+
+
+@pytest.mark.parametrize("name", sorted(ID_PARAMETERS))
+def test_an_id_beyond_the_row_is_refused_at_the_draw_and_nothing_changes(name: str) -> None:
+    """A row that is wide enough is drawn from afterwards, with the coin that was not used."""
+    sampler, twin = (Sampler(SamplingParams(**{name: ID_PARAMETERS[name]}, seed=4)) for _ in range(2))
+    for call in (sampler.sample, sampler.draw, sampler.process):
+        with pytest.raises(ParameterError) as caught:
+            call(ROW)
+        assert said(caught.value, name, "9", "4")
+    assert sampler.position == 0
+    wide = np.zeros(10, np.float32)
+    assert sampler.sample(wide) == twin.sample(wide)
+
+
+@pytest.mark.parametrize("name", ["suppress", "allowed_ids"])
+def test_an_id_that_no_vocabulary_has_is_named_as_it_was_given(name: str) -> None:
+    """Not as what was left of it in 32 bits."""
+    with pytest.raises(ParameterError, match=f"{name}.*{2**33}"):
+        sample(ROW, **{name: [2**33]})
+
+
+SAMPLER_ARGUMENTS: list[tuple[str, Any]] = [
+    *[("stream", value) for value in (-1, 2**32, HUGE, 1.0, True, "0", None)],
+    *[("vocab_size", value) for value in (0, -1, HUGE, 4.0, True, "4")],
+    *[("prompt", value) for value in ([-1], [1.5], [True], "ab", 3, None, [[1]], ["1"])],
+    *[("stop_tokens", value) for value in ([-1], [1.5], "ab", 3, [[1]], ["1"])],
+]
+
+
+@pytest.mark.parametrize(("name", "value"), SAMPLER_ARGUMENTS, ids=str)
+def test_a_sampler_is_not_made_of_bad_arguments(name: str, value: Any) -> None:
+    """The argument is named."""
+    with pytest.raises(ParameterError, match=name):
+        Sampler(SamplingParams(), **{name: value})
+
+
+CALLS: dict[str, tuple[Callable[[Sampler], Any], str]] = {
+    "accept -1": (lambda s: s.accept(-1), "token"),
+    "accept a float": (lambda s: s.accept(1.0), "token"),  # type: ignore[arg-type]
+    "accept a bool": (lambda s: s.accept(True), "token"),  # noqa: FBT003 - it is what is tested
+    "accept None": (lambda s: s.accept(None), "token"),  # type: ignore[arg-type]
+    "rollback too far": (lambda s: s.rollback(2), "n must"),
+    "rollback -1": (lambda s: s.rollback(-1), "n must"),
+    "rollback a float": (lambda s: s.rollback(1.0), "n must"),  # type: ignore[arg-type]
+    "rollback very far": (lambda s: s.rollback(HUGE), "n must"),
+    "fork into 0": (lambda s: s.fork(0), "n must"),
+    "fork into a float": (lambda s: s.fork(2.0), "n must"),  # type: ignore[arg-type]
+    "fork into too many": (lambda s: s.fork(HUGE), "n must"),
+    "more logprobs than tokens": (lambda s: s.draw(ROW, logprobs=5), "logprobs"),
+    "logprobs -1": (lambda s: s.draw(ROW, logprobs=-1), "logprobs"),
+    "logprobs True": (lambda s: s.draw(ROW, logprobs=True), "logprobs"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_a_bad_call_names_its_argument_and_changes_nothing(name: str) -> None:
+    """A sampler that refused goes on as if it had not been asked."""
+    sampler = used()
+    call, argument = CALLS[name]
+    with pytest.raises(ParameterError, match=argument):
+        call(sampler)
+    unchanged(sampler)
