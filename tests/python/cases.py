@@ -8,10 +8,9 @@ once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -21,6 +20,9 @@ from sortition import reference
 from sortition.models import ScriptedModel
 from sortition.reference import philox
 from sortition.reference.weights import weights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 if sys.version_info >= (3, 11):
     import tomllib

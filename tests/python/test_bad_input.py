@@ -5,14 +5,16 @@ With the documented class, a message that names the thing, its range and the val
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from refusals import HUGE, INF, NAN, ROW, said, unchanged, used
 from sortition import ParameterError, Sampler, SamplingParams, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 OUT_OF_RANGE: list[tuple[str, Any, str, str]] = [
     ("temperature", -1.0, "at least 0", "-1"),

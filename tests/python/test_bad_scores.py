@@ -5,8 +5,7 @@ Also by the functions that take a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,6 +13,9 @@ import pytest
 import sortition
 from refusals import INF, NAN, ROW, said, unchanged, used
 from sortition import LogitsError, NoCandidateError, ParameterError, Sampler, SamplingParams, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ENTRANCES: dict[str, Callable[[Sampler, Any], Any]] = {
     "sample": lambda sampler, logits: sampler.sample(logits),

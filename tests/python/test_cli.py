@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import pytest
+
 from sortition import ModelError, SamplingParams, info
 from sortition.models import PieceTokenizer, ScriptedModel
 

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+
 from sortition import ModelError, ParameterError, Sampler, SamplingParams, decode
 from sortition.models import ScriptedModel
 

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+
 from sortition import ModelError, ParameterError, SamplingParams, generate, stream
 from sortition.models import PieceTokenizer, ScriptedModel
 

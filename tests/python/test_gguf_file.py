@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from sortition import MissingExtra, ModelError
 from sortition.models.gguf_file import read_llama
 

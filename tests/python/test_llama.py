@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from sortition import ModelError, ParameterError
 from sortition.models import Forkable, Model, Truncatable
 from sortition.models.llama import LlamaConfig, LlamaModel, LlamaWeights

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+
 from sortition import MissingExtra, ParameterError, SamplingParams, generate, stream
 from sortition.models import load, smollm2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from sortition import ParameterError
 from sortition.stop import StopStrings
 

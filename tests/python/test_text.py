@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from sortition import SamplingParams, generate, stream
 from sortition.models import PieceTokenizer, ScriptedModel
 from sortition.stop import StopStrings

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from sortition.models.weight_cache import cache_folder, cached
 
 METADATA = {"name": "小模型", "layers": 2, "epsilon": 1e-5, "tokens": ["你", "好"]}

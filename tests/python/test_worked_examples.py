@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+
 from sortition import Sampler, SamplingParams, decode, generate, stream
 from sortition.models import PieceTokenizer, ScriptedModel
 
