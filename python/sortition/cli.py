@@ -106,7 +106,8 @@ def generate_command(
     """Continue PROMPT: the text goes out as it comes, then one line about it on the standard error."""
     params = sampling_params(flags)
     prompt = sys.stdin.read() if prompt == "-" else prompt
-    loaded = load(model)
+    with _console().status(f"opening {model}"):  # on a terminal only, and gone afterwards
+        loaded = load(model)
     text = _chat_prompt(loaded, prompt) if chat else prompt
     with _cancel_on_interrupt() as cancel:
         options: Any = {"stop": stop or (), "max_tokens": max_tokens, "deadline": deadline, "cancel": cancel}

@@ -173,6 +173,33 @@ def test_what_cannot_be_read_leaves_the_context_as_it_was(tokens, error, message
     np.testing.assert_array_equal(model.forward([1]), expected)
 
 
+def test_an_interrupt_in_a_long_prompt_leaves_no_half_of_it(monkeypatch):
+    """It comes when the first block has been read."""
+    model = build()
+    model.forward(TOKENS)
+    expected = model.fork().forward([1])
+    block, blocks = model._block, []
+
+    def interrupted(ids, **options):
+        if blocks:
+            raise KeyboardInterrupt
+        blocks.append(block(ids, **options))
+        return blocks[0]
+
+    monkeypatch.setattr(model, "_block", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.forward([1] * 600)
+    monkeypatch.undo()
+    assert model.length == len(TOKENS)
+    np.testing.assert_array_equal(model.forward([1]), expected)
+
+
+def test_text_needs_a_tokenizer():
+    """A model without one says so."""
+    with pytest.raises(ModelError, match="this LlamaModel has no tokenizer"):
+        build().tokenizer  # noqa: B018 - looking is what raises
+
+
 def test_the_context_can_be_filled_to_the_last_token():
     """And no further."""
     model = build()
