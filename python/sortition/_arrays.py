@@ -25,7 +25,11 @@ def float32(logits: Logits) -> npt.NDArray[np.float32]:
     Raises:
         LogitsError: if they are not real numbers.
     """
-    array = np.asarray(logits)
+    try:
+        array = np.asarray(logits)
+    except ValueError:
+        msg = f"logits must be rows of one length, got {logits!r:.80}"
+        raise LogitsError(msg) from None
     if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
         msg = f"logits must be real numbers, got dtype {array.dtype}"
         raise LogitsError(msg)
@@ -72,13 +76,13 @@ def mask(words: Any) -> npt.NDArray[np.uint32]:
     return np.require(array, requirements=["C", "A"]).view(np.uint32)
 
 
-def tokens(name: str, ids: Any) -> list[int]:
+def tokens(name: str, ids: Any, below: int | None = None) -> list[int]:
     """Token ids as a list; an id beyond 32 bits, which no vocabulary has, becomes the largest.
 
     Raises:
-        ParameterError: if they are not integers, or one is negative.
+        ParameterError: if they are not integers, or one is negative or not ``below``.
     """
-    array = np.asarray(ids)
+    array = np.asarray(list(ids) if isinstance(ids, (set, frozenset, range)) else ids)
     if array.size == 0:
         return []
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -86,6 +90,9 @@ def tokens(name: str, ids: Any) -> list[int]:
         raise ParameterError(msg)
     if array.dtype.kind == "i" and int(array.min()) < 0:
         msg = f"{name} must hold token ids of at least 0, got {int(array.min())}"
+        raise ParameterError(msg)
+    if below is not None and int(array.max()) >= below:
+        msg = f"{name} must hold token ids below {below}, got {int(array.max())}"
         raise ParameterError(msg)
     listed: list[int] = np.minimum(array, _MAX_TOKEN).tolist()
     return listed

@@ -12,6 +12,7 @@ import numpy as np
 
 from sortition import _native
 from sortition._arrays import Logits, float32, rows
+from sortition._checks import integer, number
 from sortition.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32]
     """
     scores = float32(x)
     out = _out(out, scores.shape)
-    _native.softmax(rows(scores), temperature, out.reshape(-1, scores.shape[-1]))
+    _native.softmax(rows(scores), number("temperature", temperature), out.reshape(-1, scores.shape[-1]))
     return out
 
 
@@ -85,11 +86,8 @@ def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.in
     (array([0.5 , 0.5 , 0.25], dtype=float32), array([1, 2, 3]))
     """
     scores = float32(x)
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        msg = f"k must be an integer of at least 1, got {k!r:.80}"
-        raise ParameterError(msg)
     matrix = rows(scores)
-    k = min(int(k), matrix.shape[1])
+    k = min(integer("k", k, least=1), matrix.shape[1])
     values = np.empty((matrix.shape[0], k), np.float32)
     ids = np.empty((matrix.shape[0], k), np.int64)
     _native.top_k(matrix, values, ids)
@@ -105,7 +103,7 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
     >>> top_p(np.log([0.1, 0.6, 0.3]), 0.8)
     array([1, 2])
     """
-    nuclei = [np.array(ids, np.int64) for ids in _native.top_p(rows(x), p)]
+    nuclei = [np.array(ids, np.int64) for ids in _native.top_p(rows(x), number("p", p))]
     return nuclei[0] if np.ndim(x) == 1 else nuclei
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from sortition import _native
-from sortition._arrays import tokens
-from sortition.errors import ParameterError
+from sortition._checks import Words, integer, number, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,9 +89,9 @@ class SamplingParams:
 
     def __post_init__(self) -> None:
         settle = self._settle
-        settle("temperature", _number)
+        settle("temperature", number)
         for name in ("top_p", "min_p", *(f"{penalty}_penalty" for penalty in _PENALTIES)):
-            settle(name, _optional(_number))
+            settle(name, _optional(number))
         for name in ("top_k", *(f"{penalty}_window" for penalty in _PENALTIES)):
             settle(name, _optional(_count))
         for name in ("min_tokens", "min_keep"):
@@ -164,65 +162,46 @@ def _optional(rule: Any) -> Any:
     return lambda name, value: None if value is None else rule(name, value)
 
 
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, (bool, str, bytes)):
-        raise _refused(name, "a number", value)
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise _refused(name, "a number", value) from None
-
-
-def _integer(name: str, value: Any) -> int:
-    if isinstance(value, bool):
-        raise _refused(name, "an integer", value)
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise _refused(name, "an integer", value) from None
-
-
 def _count(name: str, value: Any) -> int:
-    integer = _integer(name, value)
-    if integer < 0:
-        raise _refused(name, "an integer of at least 0" if name == "min_tokens" else "at least 1", value)
-    return min(integer, _MAX_COUNT)
+    count = integer(name, value)
+    if count < 0:
+        refuse(name, "an integer of at least 0" if name == "min_tokens" else "at least 1", value)
+    return min(count, _MAX_COUNT)
 
 
 def _seed(name: str, value: Any) -> int:
-    integer = _integer(name, value)
-    if not 0 <= integer < 2**64:
-        raise _refused(name, "an integer in [0, 2^64)", value)
-    return integer
+    seed = integer(name, value)
+    if not 0 <= seed < 2**64:
+        refuse(name, "an integer in [0, 2^64)", value)
+    return seed
 
 
 def _ids(name: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, (str, bytes, Mapping)):
-        raise _refused(name, "a collection of token ids", value)
+        refuse(name, "a collection of token ids", value)
     try:
         listed = list(value)
     except TypeError:
-        raise _refused(name, "a collection of token ids", value) from None
-    return tuple(dict.fromkeys(tokens(name, [_integer(name, item) for item in listed])))
+        refuse(name, "a collection of token ids", value)
+    ids = tuple(dict.fromkeys(integer(name, item, least=0) for item in listed))
+    if ids and max(ids) >= 2**32:
+        refuse(name, "token ids below 2^32", max(ids))
+    return ids
 
 
 def _scope(name: str, value: Any) -> str:
     if value not in ("all", "output"):
-        raise _refused(name, '"all" or "output"', value)
+        refuse(name, '"all" or "output"', value)
     return str(value)
 
 
 def _bias(name: str, value: Any) -> _Bias:
     if not isinstance(value, Mapping):
-        raise _refused(name, "a mapping {id: bias}", value)
-    biases = {_integer(name, key): _number(name, bias) for key, bias in value.items()}
+        refuse(name, "a mapping {id: bias}", value)
+    biases = {integer(name, key): number(name, bias) for key, bias in value.items()}
     for key, bias in biases.items():
         if not 0 <= key < 2**32:
-            raise _refused(name, "a mapping of token ids of at least 0", key)
+            refuse(name, "a mapping of token ids of at least 0", key)
         if math.isnan(bias) or bias == math.inf:
-            raise _refused(name, "finite or -inf", f"{bias} for token {key}")
+            refuse(name, "finite or -inf", Words(f"{bias} for token {key}"))
     return _Bias(biases)
-
-
-def _refused(name: str, legal: str, value: Any) -> ParameterError:
-    return ParameterError(f"{name} must be {legal}, got {value!r:.80}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from sortition import _native
 from sortition._arrays import Logits, row, rows, tokens
+from sortition._checks import integer, refuse
 from sortition.errors import ParameterError
 from sortition.params import SamplingParams
 
@@ -93,16 +93,15 @@ class Sampler:
     ) -> None:
         self._params = SamplingParams() if params is None else params
         if not isinstance(self._params, SamplingParams):
-            msg = f"params must be SamplingParams, got {params!r:.80}"
-            raise ParameterError(msg)
+            refuse("params", "SamplingParams", params)
         self._seed = secrets.randbits(64) if self._params.seed is None else self._params.seed
         self._native = _native.Sampler(
             self._params._native,  # noqa: SLF001 - the sampler's own parameters
             self._seed,
             tokens("prompt", prompt),
-            None if vocab_size is None else _integer("vocab_size", vocab_size, 1),
-            tokens("stop_tokens", list(stop_tokens)),
-            _integer("stream", stream, 0),
+            None if vocab_size is None else integer("vocab_size", vocab_size, least=1, below=2**32),
+            tokens("stop_tokens", stop_tokens, below=2**32),
+            integer("stream", stream, least=0, below=2**32),
         )
 
     def sample(self, logits: Logits, mask: Any = None) -> int:
@@ -135,7 +134,7 @@ class Sampler:
         Raises:
             ParameterError: more ``logprobs`` than tokens; and as :meth:`sample`.
         """
-        count = 0 if logprobs is None else _integer("logprobs", logprobs, 0)
+        count = 0 if logprobs is None else integer("logprobs", logprobs, least=0, below=2**32)
         token, logprob, raw_logprob, rank, top, kept = self._native.draw(logits, mask, count)
         return Draw(token=token, logprob=logprob, raw_logprob=raw_logprob, rank=rank, top=top, kept=kept)
 
@@ -152,7 +151,7 @@ class Sampler:
 
     def accept(self, token: int) -> None:
         """Record a token that was chosen elsewhere. Ids beyond the vocabulary are not penalised."""
-        self._native.accept(min(_integer("token", token, 0), 2**32 - 1))
+        self._native.accept(min(integer("token", token, least=0), 2**32 - 1))
 
     def rollback(self, n: int) -> None:
         """Take back the last ``n`` tokens.
@@ -160,7 +159,7 @@ class Sampler:
         Raises:
             ParameterError: if there are fewer.
         """
-        self._native.rollback(_integer("n", n, 0))
+        self._native.rollback(min(integer("n", n, least=0), 2**63 - 1))
 
     def fork(self, n: int) -> list[Sampler]:
         """``n`` samplers in this one's state and of its seed, on the streams 0 to n - 1.
@@ -168,7 +167,7 @@ class Sampler:
         >>> [child.stream for child in Sampler(SamplingParams(seed=7)).fork(3)]
         [0, 1, 2]
         """
-        return [self._with(native) for native in self._native.fork(_integer("n", n, 1))]
+        return [self._with(native) for native in self._native.fork(integer("n", n, least=1, below=2**32))]
 
     def reset(self) -> None:
         """Back to the beginning of the output: the same coins again."""
@@ -235,6 +234,8 @@ def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any)
         LogitsError: as for :meth:`Sampler.sample`, with the row.
         ParameterError: a parameter outside its range.
     """
+    if params is not None and not isinstance(params, SamplingParams):
+        refuse("params", "SamplingParams", params)
     try:
         params = SamplingParams(**changes) if params is None else replace(params, **changes)
     except TypeError as error:
@@ -244,17 +245,6 @@ def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any)
     out = np.empty(scores.shape[0], np.int64)
     _native.sample_rows(scores, params._native, seed, out)  # noqa: SLF001 - the same package
     return int(out[0]) if np.ndim(logits) == 1 else out
-
-
-def _integer(name: str, value: Any, least: int) -> int:
-    try:
-        integer = operator.index(value)
-    except TypeError:
-        integer = least - 1
-    if isinstance(value, bool) or integer < least:
-        msg = f"{name} must be an integer of at least {least}, got {value!r:.80}"
-        raise ParameterError(msg)
-    return integer
 
 
 def _json(logprob: float) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from sortition import MissingExtra, ModelError
 from sortition.models.bpe import BpeTokenizer
 
