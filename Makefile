@@ -9,6 +9,9 @@
 #   make test-peers    the tests against other implementations (torch, transformers: some 300 MB)
 #   make clean         back to a fresh clone
 
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
