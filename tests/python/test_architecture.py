@@ -1,7 +1,7 @@
 """Who may know whom: the rooms of the code, held by reading its imports.
 
-Rust is read by its paths (`crate::…`, `super::…`), Python by its syntax tree. What stands in comments, in strings and in
-the test modules of Rust does not count.
+Rust is read by its paths (`crate::…`, `super::…`), Python by its syntax tree. What stands in comments, in strings and
+in the test modules of Rust does not count.
 """
 
 from __future__ import annotations
