@@ -9,11 +9,16 @@
 #   make test-peers    the tests against other implementations (torch, transformers: some 300 MB)
 #   make clean         back to a fresh clone
 
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CRATE := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
+GENERATE := $(BIN)/sortition generate "Explain in two sentences why the sky is blue." --chat \
+	--temperature 0.6 --top-p 0.9 --seed 7 --max-tokens 60
 
 # Two spinning threads on two busy cores stand in each other's way.
 export OPENBLAS_NUM_THREADS := 1
@@ -23,8 +28,8 @@ export PYTHONUTF8 := 1
 .PHONY: demo test lint bench doc test-peers clean
 
 demo: $(VENV)/built $(VENV)/model
-	$(BIN)/sortition generate "Why is the sky blue?" --chat --seed 7 --max-tokens 60 | tee $(VENV)/first.txt
-	$(BIN)/sortition generate "Why is the sky blue?" --chat --seed 7 --max-tokens 60 | tee $(VENV)/second.txt
+	$(GENERATE) | tee $(VENV)/first.txt
+	$(GENERATE) | tee $(VENV)/second.txt
 	@cmp $(VENV)/first.txt $(VENV)/second.txt && echo "The same seed, the same text."
 
 test: $(VENV)/built $(VENV)/model
