@@ -77,6 +77,13 @@ def fma(a: Scores, b: Scores | np.float32, c: Scores | np.float32) -> Scores:
     >>> a = np.array([1 + 2.0**-12], np.float32)
     >>> fma(a, a, np.float32(-1)) == 2.0**-11 + 2.0**-24
     array([ True])
+
+    (1 + 2^-12)^2 lies halfway between two float32. What is added decides, though float64 cannot hold the sum:
+
+    >>> fma(a, a, np.float32(2.0**-60)) == 1 + 2.0**-11 + 2.0**-23
+    array([ True])
+    >>> fma(a, a, np.float32(-(2.0**-60))) == 1 + 2.0**-11
+    array([ True])
     """
     product = a.astype(np.float64) * np.asarray(b, np.float64)
     addend = np.asarray(c, np.float64)
