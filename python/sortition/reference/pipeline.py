@@ -98,6 +98,16 @@ def process(logits: ArrayLike, params: Mapping[str, Any], **request: Any) -> Sco
 
     >>> process([2.0, 1.0, 0.0], {"temperature": 0.5, "top_k": 2})
     array([  0.,  -2., -inf], dtype=float32)
+
+    A bad word begins in the prompt, save for vLLM; and llama.cpp takes the best of what its cuts (XTC here) leave:
+
+    >>> process([0.0, 0.0], {"bad_words": [[0, 1]]}, prompt=[0])
+    array([  0., -inf], dtype=float32)
+    >>> process([0.0, 0.0], {"bad_words": [[0, 1]], "profile": "vllm"}, prompt=[0])
+    array([0., 0.], dtype=float32)
+    >>> xtc = {"temperature": 0, "xtc_probability": 1.0, "xtc_threshold": 0.1}
+    >>> process([2.0, 1.0], xtc), process([2.0, 1.0], {**xtc, "profile": "llama.cpp"})
+    (array([  2., -inf], dtype=float32), array([-inf,   1.], dtype=float32))
     """
     scores, temperature = settle(incoming(logits, request.get("vocab_size")), Request(params=params, **request))
     return written(scores, temperature)

@@ -47,10 +47,10 @@ def mirostat_1(scores: Scores, temperature: float, mu: float, vocab: int) -> Kee
 def mirostat_2(scores: Scores, temperature: float, mu: float) -> Keep:
     """Keep what surprises by at most mu bits, and the best.
 
-    Surprises of 1, 2 and 2 bits:
+    Surprises of 1, 2, 3 and 3 bits:
 
-    >>> mirostat_2(np.log(np.array([0.5, 0.25, 0.25], np.float32)), 1.0, mu=1.5)
-    array([ True, False, False])
+    >>> mirostat_2(np.log(np.array([0.5, 0.25, 0.125, 0.125], np.float32)), 1.0, mu=2.5)
+    array([ True,  True, False, False])
     """
     order = best_first(scores)
     with np.errstate(divide="ignore"):
