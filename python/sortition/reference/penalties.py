@@ -103,6 +103,8 @@ def dry(
 
     >>> dry(np.zeros(4, np.float32), [1, 2, 3, 1, 2], multiplier=0.8)
     array([ 0. ,  0. ,  0. , -0.8], dtype=float32)
+    >>> dry(np.zeros(4, np.float32), [1, 2, 3, 1, 2], multiplier=0.8, breakers=[[3]])
+    array([0., 0., 0., 0.], dtype=float32)
     """
     tokens = list(context) if window is None else list(context)[max(0, len(context) - window) :]
     never = {breaker[0] for breaker in breakers if len(breaker) == 1}
