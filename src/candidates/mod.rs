@@ -92,7 +92,7 @@ impl<'a> Candidates<'a> {
         let Workspace { store, scratch } = workspace;
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
         let nan = match temperature {
-            Some(temperature) => (kernels.mass)(row, Base::new(temperature), &mut scratch.blocks),
+            Some(temperature) => (kernels.mass_rough)(row, Base::new(temperature), &mut scratch.blocks),
             None => (kernels.scan)(row, &mut scratch.blocks),
         };
         let max = largest(&scratch.blocks);
@@ -114,7 +114,7 @@ impl<'a> Candidates<'a> {
         if let Some(temperature) = temperature {
             this.temperature = temperature;
             if max > f32::NEG_INFINITY && Base::new(temperature).covers(max) {
-                this.total = Some(mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks));
+                this.total = Some(mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks).rough());
             }
         }
         Ok(this)

@@ -8,6 +8,7 @@ pub(crate) mod generic;
 
 use std::sync::OnceLock;
 
+pub(crate) use generic::mass::ROUGH;
 pub(crate) use generic::{BLOCK, LANES};
 
 /// What one pass leaves of a block of scores.
@@ -75,6 +76,7 @@ pub struct Kernels {
     pub(crate) scan: fn(&[f32], &mut [Block]) -> bool,
     pub(crate) lane_maxima: fn(&[f32], &mut [f32]),
     pub(crate) mass: fn(&[f32], Base, &mut [Block]) -> bool,
+    pub(crate) mass_rough: fn(&[f32], Base, &mut [Block]) -> bool,
     pub(crate) mass_from: fn(&[f32], Base, f32, f32, &mut [Block]),
     pub(crate) bracket: Bracket,
     pub(crate) weights: fn(&[f32], Base, f32, &mut [f32]),
