@@ -11,6 +11,8 @@ pub(super) struct Total {
     pub(super) shift: f32,
     /// By how much `sum`, and the blocks' sums up to any block, may be wrong: zero, or [`ROUGH`] of `sum`.
     pub(super) error: f64,
+    /// The power of two that weights are relative to.
+    pub(super) exponent: i32,
 }
 
 impl Total {
@@ -26,8 +28,8 @@ impl Total {
     }
 }
 
-/// Brings the blocks' sums to one exponent, that of the largest weight, and adds them up in order. `max` is the largest
-/// score.
+/// Makes the blocks' sums relative to one power of two, that of the largest weight, and adds them up in order. `max` is the
+/// largest score.
 pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]) -> Total {
     let mut largest = [0.0];
     (kernels.weights)(&[max], base, max, &mut largest);
@@ -35,10 +37,9 @@ pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]
     let mut sum = 0.0;
     for block in blocks {
         block.sum *= power(block.exponent - exponent);
-        block.exponent = exponent;
         sum += block.sum;
     }
-    Total { sum, largest: largest[0].into(), shift: 0.0, error: 0.0 }
+    Total { sum, largest: largest[0].into(), shift: 0.0, error: 0.0, exponent }
 }
 
 /// `2^n`, exact, for `n <= 0`; zero below the range of normal numbers.
@@ -172,10 +173,18 @@ impl Candidates<'_> {
     /// Writes the probability of every score of the whole row.
     pub(crate) fn probabilities(&mut self, out: &mut [f32]) {
         debug_assert!(self.view == View::Input && self.floor == f32::MIN, "of a whole row");
-        let total = self.total();
-        let (scores, max) = self.weighed(total);
-        (self.kernels.weights)(scores, Base::new(self.temperature), max, out);
-        (self.kernels.multiply)(out, split(1.0 / total.sum));
+        let base = Base::new(self.temperature);
+        if !base.covers(self.max) {
+            let total = self.total();
+            (self.kernels.weights)(&self.scratch.shifted, base, 0.0, out);
+            return (self.kernels.multiply)(out, split(1.0 / total.sum));
+        }
+        let blocks = &mut self.scratch.blocks;
+        (self.kernels.mass_out)(self.input, base, blocks, out);
+        let total = join(self.kernels, base, self.max, blocks);
+        for (out, block) in out.chunks_mut(BLOCK).zip(blocks) {
+            (self.kernels.multiply)(out, split(power(block.exponent - total.exponent) / total.sum));
+        }
     }
 
     /// Writes the weights of the first `count` gathered scores into the scratch floats; they add up with

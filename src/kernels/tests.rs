@@ -84,13 +84,15 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
         bracketed.2.extend(bits(&inside[..n]).into_iter().zip(places[..n].iter().copied()));
     }
     let mut lanes = vec![0.0; 16 * blocks.len()];
-    (kernels.lane_maxima)(xs, &mut lanes);
+    (kernels.lane_maxima)(xs, BLOCK, &mut lanes);
     // -0 and +0 are equal, and which of the two a maximum is depends on the instruction.
     for x in &mut lanes {
         *x += 0.0;
     }
     written.push(bits(&lanes));
     (kernels.shift)(xs, finite, &mut out);
+    written.push(bits(&out));
+    (kernels.mass_out)(xs, base, &mut blocks, &mut out);
     written.push(bits(&out));
     (kernels.subtract)(xs, finite, 1.5, &mut out);
     written.push(bits(&out));

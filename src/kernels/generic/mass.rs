@@ -136,6 +136,47 @@ fn sum<S: Simd, const EXACT: bool>(s: S, xs: &[f32], base: Base, top: Top<S>) ->
     s.sum(sums)
 }
 
+/// Like the exact [`mass`], and writes the weights of each block to `out`, relative to two to the power of its exponent.
+#[inline(always)]
+pub(crate) fn mass_out<S: Simd>(s: S, xs: &[f32], base: Base, blocks: &mut [Block], out: &mut [f32]) {
+    let mut nan = s.no_flags();
+    let panels = xs.chunks(PANEL * BLOCK).zip(out.chunks_mut(PANEL * BLOCK)).zip(blocks.chunks_mut(PANEL));
+    for ((xs, out), blocks) in panels {
+        let mut max = f32::NEG_INFINITY;
+        for (xs, block) in xs.chunks(BLOCK).zip(&mut *blocks) {
+            *block = Block { max: scan_block(s, xs, &mut nan), exponent: 0, sum: 0.0 };
+            max = max.max(block.max);
+        }
+        if !base.covers(max) {
+            out.fill(0.0);
+            continue;
+        }
+        let top = Top::new(s, max, base);
+        for ((xs, out), block) in xs.chunks(BLOCK).zip(out.chunks_mut(BLOCK)).zip(blocks) {
+            block.exponent = top.exponent;
+            block.sum = sum_out(s, xs, base, top, out);
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_out<S: Simd>(s: S, xs: &[f32], base: Base, top: Top<S>, out: &mut [f32]) -> f64 {
+    let mut sums = s.zero();
+    let (vectors, tail) = xs.as_chunks::<LANES>();
+    let (outs, out_tail) = out.as_chunks_mut::<LANES>();
+    for (v, out) in vectors.iter().zip(outs) {
+        let weight = top.weight(s, s.load(v), base);
+        s.store(weight, out);
+        sums = s.accumulate(sums, weight);
+    }
+    if !tail.is_empty() {
+        let weight = top.weight(s, s.load_tail(tail, f32::NEG_INFINITY), base);
+        s.store_tail(weight, out_tail);
+        sums = s.accumulate(sums, weight);
+    }
+    s.sum(sums)
+}
+
 /// Writes, for every block, the sum of the weights of the scores of at least `threshold`, relative to the rounded weight of
 /// `max`. Blocks whose maximum is below are not read.
 #[inline(always)]
