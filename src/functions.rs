@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use crate::candidates::{Candidates, Workspace};
+use crate::candidates::{Candidates, Sums, Workspace};
 use crate::error::Error;
 use crate::kernels;
 
@@ -12,19 +12,13 @@ thread_local! {
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
-/// Runs `finish` on all tokens of `row`, the weights summed at `temperature`.
-fn with<R>(row: &[f32], temperature: Option<f64>, finish: impl FnOnce(&mut Candidates<'_>) -> R) -> Result<R, Error> {
-    if let Some(temperature) = temperature
-        && !(temperature.is_finite() && temperature > 0.0)
-    {
-        let value = temperature.to_string();
-        return Err(Error::Range { name: "temperature", range: "finite and above 0", value });
-    }
+/// Runs `finish` on all tokens of `row`.
+fn with<R>(row: &[f32], sums: Sums, finish: impl FnOnce(&mut Candidates<'_>) -> R) -> Result<R, Error> {
     if row.is_empty() {
         return Err(Error::RowLength { row: None, expected: "at least 1".to_owned(), got: 0 });
     }
     WORKSPACE.with_borrow_mut(|workspace| {
-        let mut candidates = Candidates::new(kernels::active(), row, workspace, temperature)?;
+        let mut candidates = Candidates::new(kernels::active(), row, workspace, sums)?;
         if candidates.is_empty() {
             return Err(Error::NoCandidate { row: None, stage: None });
         }
@@ -43,7 +37,7 @@ fn with<R>(row: &[f32], temperature: Option<f64>, finish: impl FnOnce(&mut Candi
 /// assert_eq!(Ok(1), sortition::argmax(&[1.0, 3.0, 3.0]));
 /// ```
 pub fn argmax(row: &[f32]) -> Result<u32, Error> {
-    with(row, None, |candidates| candidates.best())
+    with(row, Sums::None, |candidates| candidates.best())
 }
 
 /// Writes the probabilities, `exp(x / T)` over their sum, into `out`, which is as long as `row`.
@@ -60,7 +54,14 @@ pub fn argmax(row: &[f32]) -> Result<u32, Error> {
 /// ```
 pub fn softmax(row: &[f32], temperature: f64, out: &mut [f32]) -> Result<(), Error> {
     same_length(row, out)?;
-    with(row, Some(temperature), |candidates| candidates.probabilities(out))
+    if !(temperature.is_finite() && temperature > 0.0) {
+        let value = temperature.to_string();
+        return Err(Error::Range { name: "temperature", range: "finite and above 0", value });
+    }
+    with(row, Sums::None, |candidates| {
+        candidates.set_temperature(temperature);
+        candidates.probabilities(out);
+    })
 }
 
 /// Writes the logarithms of the probabilities into `out`, which is as long as `row`.
@@ -70,7 +71,7 @@ pub fn softmax(row: &[f32], temperature: f64, out: &mut [f32]) -> Result<(), Err
 /// See [`argmax`].
 pub fn log_softmax(row: &[f32], out: &mut [f32]) -> Result<(), Error> {
     same_length(row, out)?;
-    with(row, Some(1.0), |candidates| {
+    with(row, Sums::Exact(1.0), |candidates| {
         let max = candidates.max();
         #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
         let log_total = -candidates.logprob(max) as f32;
@@ -84,7 +85,7 @@ pub fn log_softmax(row: &[f32], out: &mut [f32]) -> Result<(), Error> {
 ///
 /// See [`argmax`].
 pub fn logsumexp(row: &[f32]) -> Result<f64, Error> {
-    with(row, Some(1.0), |candidates| candidates.log_sum_exp())
+    with(row, Sums::Exact(1.0), |candidates| candidates.log_sum_exp())
 }
 
 /// The entropy of the probabilities, in nats.
@@ -93,7 +94,7 @@ pub fn logsumexp(row: &[f32]) -> Result<f64, Error> {
 ///
 /// See [`argmax`].
 pub fn entropy(row: &[f32]) -> Result<f64, Error> {
-    with(row, Some(1.0), |candidates| candidates.entropy())
+    with(row, Sums::Exact(1.0), |candidates| candidates.entropy())
 }
 
 /// The `k` best tokens with their scores, best first, of equals the lower id; all when there are fewer. Tokens that are
@@ -110,7 +111,7 @@ pub fn top_k(row: &[f32], k: usize) -> Result<Vec<(u32, f32)>, Error> {
     if k == 0 {
         return Err(Error::Range { name: "k", range: "at least 1", value: "0".to_owned() });
     }
-    with(row, None, |candidates| {
+    with(row, Sums::None, |candidates| {
         candidates.keep_best(k);
         let mut best = candidates.ranked();
         if best.len() < k.min(row.len()) {
@@ -130,7 +131,7 @@ pub fn top_p(row: &[f32], p: f64) -> Result<Vec<u32>, Error> {
     if !(p > 0.0 && p <= 1.0) {
         return Err(Error::Range { name: "p", range: "in (0, 1]", value: p.to_string() });
     }
-    with(row, Some(1.0), |candidates| {
+    with(row, Sums::Rough(1.0), |candidates| {
         if p < 1.0 {
             candidates.keep_mass(p, 1);
         }

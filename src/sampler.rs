@@ -1,6 +1,6 @@
 //! One sequence: parameters, history, and the coins of its stream.
 
-use crate::candidates::{Candidates, Workspace};
+use crate::candidates::{Candidates, Sums, Workspace};
 use crate::error::Error;
 use crate::history::History;
 use crate::kernels::{self, Kernels};
@@ -119,7 +119,7 @@ impl Sampler {
             (token, candidates.logprob(score), candidates.len())
         })?;
         let raw = vocab[token as usize];
-        let mut candidates = Candidates::new(self.kernels, vocab, &mut self.workspace, Some(1.0))?;
+        let mut candidates = Candidates::new(self.kernels, vocab, &mut self.workspace, Sums::Exact(1.0))?;
         let raw_logprob = candidates.logprob(raw);
         let rank = 1 + (self.kernels.count)(vocab, raw.next_up());
         let top = candidates.top(top);
@@ -217,7 +217,12 @@ impl Sampler {
         }
         let Self { params, history, stop_tokens, workspace, .. } = self;
         let setting = Setting { params, history, mask, stop_tokens };
-        let mut candidates = Candidates::new(self.kernels, vocab, workspace, setting.weighs_whole_row())?;
+        let mut candidates = Candidates::new(
+            self.kernels,
+            vocab,
+            workspace,
+            setting.weighs_whole_row().map_or(Sums::None, Sums::Rough),
+        )?;
         stages::run(setting, &mut candidates)?;
         Ok(finish(&mut candidates))
     }

@@ -13,7 +13,7 @@
 //!
 //! A limit that is met within float32 rounding (2^-20, relative) counts as met.
 
-use super::{Candidates, LANES, Scratch, View};
+use super::{BLOCK, Candidates, LANES, Scratch, View};
 
 /// A limit counts as met when this part of it is.
 pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
@@ -67,12 +67,14 @@ impl Candidates<'_> {
         if k * SPARE <= blocks.len() {
             floats.clear();
             floats.extend(blocks.iter().map(|block| block.max));
-        } else if k * SPARE <= blocks.len() * LANES {
-            floats.clear();
-            floats.resize(blocks.len() * LANES, 0.0);
-            (self.kernels.lane_maxima)(scores, floats);
         } else {
-            return f32::MIN;
+            let parts = |span: usize| scores.len() / span * LANES;
+            let Some(span) = [BLOCK, BLOCK / 4].into_iter().find(|&span| k * SPARE <= parts(span)) else {
+                return f32::MIN;
+            };
+            floats.clear();
+            floats.resize(scores.len().div_ceil(span) * LANES, f32::NEG_INFINITY);
+            (self.kernels.lane_maxima)(scores, span, floats);
         }
         nth_largest(floats, k).max(f32::MIN)
     }

@@ -1,7 +1,7 @@
 //! Weights of the candidates: their sum, the draw, log-probabilities, entropy.
 
 use super::{BLOCK, Candidates, Scratch, View, scores};
-use crate::kernels::{Base, Block, Kernels, split};
+use crate::kernels::{Base, Block, Kernels, ROUGH, split};
 
 /// The sum of all weights, of scores from which `shift` was taken first, and the largest of them.
 #[derive(Debug, Clone, Copy)]
@@ -9,9 +9,18 @@ pub(super) struct Total {
     pub(super) sum: f64,
     pub(super) largest: f64,
     pub(super) shift: f32,
+    /// By how much `sum`, and the blocks' sums up to any block, may be wrong: zero, or [`ROUGH`] of `sum`.
+    pub(super) error: f64,
+    /// The power of two that weights are relative to.
+    pub(super) exponent: i32,
 }
 
 impl Total {
+    /// The same, of sums by the rough kernel.
+    pub(super) fn rough(self) -> Self {
+        Self { error: self.sum * ROUGH, ..self }
+    }
+
     /// The logarithm of the sum relative to the largest weight: zero exactly when nothing else weighs anything, as the error
     /// of that weight is in both.
     pub(super) fn log(self) -> f64 {
@@ -19,8 +28,8 @@ impl Total {
     }
 }
 
-/// Brings the blocks' sums to one exponent, that of the largest weight, and adds them up in order. `max` is the largest
-/// score.
+/// Makes the blocks' sums relative to one power of two, that of the largest weight, and adds them up in order. `max` is the
+/// largest score.
 pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]) -> Total {
     let mut largest = [0.0];
     (kernels.weights)(&[max], base, max, &mut largest);
@@ -28,10 +37,9 @@ pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]
     let mut sum = 0.0;
     for block in blocks {
         block.sum *= power(block.exponent - exponent);
-        block.exponent = exponent;
         sum += block.sum;
     }
-    Total { sum, largest: largest[0].into(), shift: 0.0 }
+    Total { sum, largest: largest[0].into(), shift: 0.0, error: 0.0, exponent }
 }
 
 /// `2^n`, exact, for `n <= 0`; zero below the range of normal numbers.
@@ -40,9 +48,27 @@ fn power(n: i32) -> f64 {
 }
 
 impl Candidates<'_> {
-    /// The sum of all weights, computed when it is not known yet. There must be a candidate.
+    /// The sum of all weights, rough if that is what is known or quicker. There must be a candidate.
+    pub(super) fn rough_total(&mut self) -> Total {
+        let base = Base::new(self.temperature);
+        match self.total {
+            Some(total) => total,
+            None if self.floor > f32::MIN || !base.covers(self.max) => self.total(),
+            None => {
+                let scores = scores(self.input, self.store, self.view);
+                (self.kernels.mass_rough)(scores, base, &mut self.scratch.blocks);
+                let total = join(self.kernels, base, self.max, &mut self.scratch.blocks).rough();
+                self.total = Some(total);
+                total
+            }
+        }
+    }
+
+    /// The sum of all weights, exact, computed when it is not known yet. There must be a candidate.
     pub(super) fn total(&mut self) -> Total {
-        if let Some(total) = self.total {
+        if let Some(total) = self.total
+            && total.error == 0.0
+        {
             return total;
         }
         let base = Base::new(self.temperature);
@@ -79,8 +105,19 @@ impl Candidates<'_> {
     }
 
     /// The first token in id order whose cumulative weight exceeds `coin · total`; `coin` in `[0, 1)`.
+    ///
+    /// A rough sum finds it as well, unless the target is so near to the edge of a token that the error might matter.
     pub(crate) fn draw(&mut self, coin: f64) -> u32 {
-        let total = self.total();
+        let rough = self.rough_total();
+        let place = self.place(rough, coin).or_else(|| {
+            let exact = self.total();
+            self.place(exact, coin)
+        });
+        self.id(place.unwrap_or(0))
+    }
+
+    /// The place that [`Self::draw`] looks for; `None` when the error of `total` leaves it in doubt.
+    fn place(&self, total: Total, coin: f64) -> Option<usize> {
         let target = coin * total.sum;
         let mut before = 0.0;
         let blocks = &self.scratch.blocks;
@@ -106,7 +143,8 @@ impl Candidates<'_> {
                 }
             }
         }
-        self.id(start + exceeds(weights, target - before))
+        // Both the target and what is before may be wrong.
+        exceeds(weights, target - before, 2.0 * total.error).map(|place| start + place)
     }
 
     /// The natural logarithm of the probability of a token with the score `x`; there must be a candidate.
@@ -135,16 +173,23 @@ impl Candidates<'_> {
     /// Writes the probability of every score of the whole row.
     pub(crate) fn probabilities(&mut self, out: &mut [f32]) {
         debug_assert!(self.view == View::Input && self.floor == f32::MIN, "of a whole row");
-        let total = self.total();
-        let (scores, max) = self.weighed(total);
-        (self.kernels.weights)(scores, Base::new(self.temperature), max, out);
-        (self.kernels.multiply)(out, split(1.0 / total.sum));
+        let base = Base::new(self.temperature);
+        if !base.covers(self.max) {
+            let total = self.total();
+            (self.kernels.weights)(&self.scratch.shifted, base, 0.0, out);
+            return (self.kernels.multiply)(out, split(1.0 / total.sum));
+        }
+        let blocks = &mut self.scratch.blocks;
+        (self.kernels.mass_out)(self.input, base, blocks, out);
+        let total = join(self.kernels, base, self.max, blocks);
+        for (out, block) in out.chunks_mut(BLOCK).zip(blocks) {
+            (self.kernels.multiply)(out, split(power(block.exponent - total.exponent) / total.sum));
+        }
     }
 
     /// Writes the weights of the first `count` gathered scores into the scratch floats; they add up with
     /// [`Total::sum`].
-    pub(super) fn weigh_gathered(&mut self, count: usize) {
-        let total = self.total();
+    pub(super) fn weigh_gathered(&mut self, count: usize, total: Total) {
         let base = Base::new(self.temperature);
         let max = self.max;
         let Scratch { values, floats, shifted, .. } = &mut *self.scratch;
@@ -162,14 +207,41 @@ impl Candidates<'_> {
     }
 }
 
-/// The first place whose cumulative weight exceeds `target`, or else the last that weighs anything.
-fn exceeds(weights: &[f32], target: f64) -> usize {
+/// The first place whose cumulative weight exceeds `target`, or else the last that weighs anything; `None` when that changes
+/// with the target by less than `doubt`.
+fn exceeds(weights: &[f32], target: f64, doubt: f64) -> Option<usize> {
     let mut sum = 0.0;
     for (place, &weight) in weights.iter().enumerate() {
+        let before = sum;
         sum += f64::from(weight);
         if sum > target {
-            return place;
+            let certain = doubt == 0.0 || (target - before >= doubt && sum - target > doubt);
+            return certain.then_some(place);
         }
     }
-    weights.iter().rposition(|&weight| weight > 0.0).unwrap_or(0)
+    if doubt > 0.0 { None } else { weights.iter().rposition(|&weight| weight > 0.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubt_is_at_the_edges_of_a_token() {
+        let weights = [1.0, 0.0, 2.0];
+        for (target, doubt, expected) in [
+            (0.0, 0.0, Some(0)),
+            (0.99, 0.0, Some(0)),
+            (1.0, 0.0, Some(2)),
+            (3.0, 0.0, Some(2)),
+            (0.5, 0.1, Some(0)),
+            (0.05, 0.1, None),
+            (0.95, 0.1, None),
+            (1.05, 0.1, None),
+            (2.95, 0.1, None),
+            (3.0, 0.1, None),
+        ] {
+            assert_eq!(expected, exceeds(&weights, target, doubt), "{target} and {doubt}");
+        }
+    }
 }

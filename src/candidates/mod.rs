@@ -54,6 +54,16 @@ struct Scratch {
     keys: Vec<u64>,
 }
 
+/// What the first read of a row sums, at which temperature.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sums {
+    None,
+    /// For a draw or a nucleus.
+    Rough(f64),
+    /// For probabilities.
+    Exact(f64),
+}
+
 /// Which slice holds the scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum View {
@@ -78,7 +88,7 @@ pub(crate) struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// All tokens of `row`, which is not empty, after one read of it. With a `temperature`, the same read sums the weights.
+    /// All tokens of `row`, which is not empty, after one read of it, which takes the sums that are asked for.
     ///
     /// # Errors
     ///
@@ -87,13 +97,14 @@ impl<'a> Candidates<'a> {
         kernels: &'static Kernels,
         row: &'a [f32],
         workspace: &'a mut Workspace,
-        temperature: Option<f64>,
+        sums: Sums,
     ) -> Result<Self, Error> {
         let Workspace { store, scratch } = workspace;
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
-        let nan = match temperature {
-            Some(temperature) => (kernels.mass)(row, Base::new(temperature), &mut scratch.blocks),
-            None => (kernels.scan)(row, &mut scratch.blocks),
+        let nan = match sums {
+            Sums::None => (kernels.scan)(row, &mut scratch.blocks),
+            Sums::Rough(temperature) => (kernels.mass_rough)(row, Base::new(temperature), &mut scratch.blocks),
+            Sums::Exact(temperature) => (kernels.mass)(row, Base::new(temperature), &mut scratch.blocks),
         };
         let max = largest(&scratch.blocks);
         if nan || max == f32::INFINITY {
@@ -111,10 +122,11 @@ impl<'a> Candidates<'a> {
             max,
             total: None,
         };
-        if let Some(temperature) = temperature {
+        if let Sums::Rough(temperature) | Sums::Exact(temperature) = sums {
             this.temperature = temperature;
             if max > f32::NEG_INFINITY && Base::new(temperature).covers(max) {
-                this.total = Some(mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks));
+                let total = mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks);
+                this.total = Some(if matches!(sums, Sums::Rough(_)) { total.rough() } else { total });
             }
         }
         Ok(this)

@@ -34,6 +34,23 @@ struct Prefix {
     ties: usize,
     /// How many gathered values were inside the bracket.
     inside: usize,
+    edge: Edge,
+}
+
+/// Where a mass is reached.
+struct Edge {
+    /// How many keys it takes.
+    rank: usize,
+    /// Their mass, without and with the last of them.
+    before: f64,
+    mass: f64,
+}
+
+impl Edge {
+    /// Whether it might be another one if what is needed were wrong by `error`.
+    fn in_doubt(&self, needed: f64, error: f64) -> bool {
+        error > 0.0 && (needed - self.before <= error || self.mass - needed <= error)
+    }
 }
 
 impl Candidates<'_> {
@@ -41,11 +58,19 @@ impl Candidates<'_> {
     /// `p` is in (0, 1); there must be a candidate.
     pub(crate) fn keep_mass(&mut self, p: f64, min_keep: usize) {
         self.carry_out();
-        let total = self.total();
+        let rough = self.rough_total();
+        if !self.keep_mass_of(rough, p, min_keep) {
+            let exact = self.total();
+            self.keep_mass_of(exact, p, min_keep);
+        }
+    }
+
+    /// [`Self::keep_mass`] with a `total` that may be rough; changes nothing and returns `false` if its error might matter.
+    fn keep_mass_of(&mut self, total: Total, p: f64, min_keep: usize) -> bool {
         let needed = p * total.sum * MET;
         let length = self.scores().len();
-        let mut heavy = Heavy { bound: f32::INFINITY, mass: 0.0 };
         let many = self.scratch.blocks.len() * LANES / SPARE;
+        let mut heavy = Heavy { bound: f32::INFINITY, mass: 0.0 };
         for parts in [FEW_PARTS, many, length] {
             // Where the best few weigh next to nothing, the best thousand do not weigh enough.
             if parts == many && heavy.mass < needed / 50.0 {
@@ -55,30 +80,42 @@ impl Candidates<'_> {
             if whole
                 && length > FEW
                 && total.shift == 0.0
-                && let Some(prefix) = self.bracketed(needed, &heavy)
+                && let Some(prefix) = self.bracketed(total.sum, needed, &heavy)
             {
-                return self.keep_flat(&prefix, total, min_keep);
+                if prefix.edge.in_doubt(needed, total.error) {
+                    // The blocks' sums are those of the bracket now.
+                    self.total = None;
+                    return false;
+                }
+                self.keep_flat(&prefix, total, min_keep);
+                return true;
             }
             let bound = if whole { f32::MIN } else { self.bound(parts) };
             let count = self.gather(bound);
-            self.weigh_gathered(count);
+            self.weigh_gathered(count, total);
             let Scratch { values, floats, keys, .. } = &mut *self.scratch;
             let mass = floats[..count].iter().copied().map(f64::from).sum();
             if mass >= needed || whole {
                 fill_keys(keys, &values[..count], &floats[..count]);
+                let edge = halved(keys, 0.0, needed);
+                if edge.as_ref().is_none_or(|edge| edge.in_doubt(needed, total.error)) && total.error > 0.0 {
+                    self.total = None;
+                    return false;
+                }
                 // Rounding may leave the sum of all just below: then nothing is cut.
-                let rank = halved(keys, 0.0, needed).unwrap_or(count);
-                return self.keep_best(rank.max(min_keep));
+                let rank = edge.map_or(count, |edge| edge.rank);
+                self.keep_best(rank.max(min_keep));
+                return true;
             }
             heavy = Heavy { bound, mass };
         }
+        true
     }
 
     /// Finds the prefix of a flat row by bracketing; leaves the sums of what is above the bracket in the blocks, and what is
     /// inside in the gathered values. `None` when a sample misled.
-    fn bracketed(&mut self, needed: f64, heavy: &Heavy) -> Option<Prefix> {
+    fn bracketed(&mut self, total: f64, needed: f64, heavy: &Heavy) -> Option<Prefix> {
         let base = Base::new(self.temperature);
-        let total = self.total().sum;
         let row = scores(self.input, self.store, self.view);
         let mut search = Search { kernels: self.kernels, base, max: self.max };
         let Scratch { blocks, inner, values, indices, floats, shifted, places, keys, .. } = &mut *self.scratch;
@@ -105,17 +142,17 @@ impl Candidates<'_> {
         }
         search.weigh(left, floats);
         fill_keys(keys, left, &floats[..left.len()]);
-        let rank = halved(keys, better, needed)?;
-        let last = keys[..rank].iter().max()? >> 32;
-        let ties = keys[..rank].iter().filter(|&&key| key >> 32 == last).count();
+        let edge = halved(keys, better, needed)?;
+        let last = keys[..edge.rank].iter().max()? >> 32;
+        let ties = keys[..edge.rank].iter().filter(|&&key| key >> 32 == last).count();
         let threshold = *left.iter().find(|&&x| u64::from(descending(x)) == last)?;
-        Some(Prefix { threshold, ties, inside })
+        Some(Prefix { threshold, ties, inside, edge })
     }
 
     /// Carries out the cut that [`Self::bracketed`] found. If it leaves all that equal the threshold, it is only noted, and the
     /// blocks' sums are completed from inside the bracket.
     fn keep_flat(&mut self, prefix: &Prefix, total: Total, min_keep: usize) {
-        let &Prefix { threshold, ties, inside } = prefix;
+        let &Prefix { threshold, ties, inside, .. } = prefix;
         let Scratch { blocks, values, indices, floats, .. } = &mut *self.scratch;
         let values = &values[..inside];
         let surplus = values.iter().filter(|&&x| x == threshold).count() - ties;
@@ -142,7 +179,7 @@ impl Candidates<'_> {
             }
         }
         self.floor = threshold;
-        self.total = Some(Total { sum: sum(blocks), ..total });
+        self.total = Some(Total { sum: sum(blocks), error: 0.0, ..total });
     }
 }
 
@@ -193,7 +230,7 @@ impl Search {
         }
         // Three and a half standard errors of a share estimated from a weighted sample.
         let error = 3.5 * (part * (1.0 - part) * squares).sqrt();
-        let score_at = |mass: f64| prefix(keys, 0.0, mass).ok().map(|rank| ascending(keys[rank.max(1) - 1]));
+        let score_at = |mass: f64| prefix(keys, 0.0, mass).map(|edge| ascending(keys[edge.rank - 1]));
         let high = if part * sum > error { score_at(part * sum - error) } else { None };
         let low = score_at(part * sum + error);
         [low.unwrap_or(f32::MIN), high.map_or(f32::INFINITY, f32::next_up)]
@@ -223,20 +260,21 @@ fn ascending(key: u64) -> f32 {
     f32::from_bits(if bits >> 31 == 1 { bits } else { !bits & !(1 << 31) })
 }
 
-/// How many keys it takes for `sum` to reach `needed`, or else the sum of all.
-fn prefix(keys: &[u64], mut sum: f64, needed: f64) -> Result<usize, f64> {
+/// Where `sum` reaches `needed` as the keys are added to it in order; `None` if it does not.
+fn prefix(keys: &[u64], sum: f64, needed: f64) -> Option<Edge> {
+    let mut mass = sum;
     for (at, &key) in keys.iter().enumerate() {
-        sum += weight(key);
-        if sum >= needed {
-            return Ok(at + 1);
+        let before = mass;
+        mass += weight(key);
+        if mass >= needed {
+            return Some(Edge { rank: at + 1, before, mass });
         }
     }
-    Err(sum)
+    None
 }
 
-/// How many keys, best first, it takes for `sum` to reach `needed`; so many of the best are then in front. `None` when all
-/// are not enough.
-fn halved(keys: &mut [u64], mut sum: f64, needed: f64) -> Option<usize> {
+/// Where `sum` reaches `needed` as the keys are added, best first; those that it takes are then in front.
+fn halved(keys: &mut [u64], mut sum: f64, needed: f64) -> Option<Edge> {
     let (mut rest, mut rank) = (keys, 0);
     while rest.len() > 64 {
         let middle = rest.len() / 2;
@@ -252,7 +290,7 @@ fn halved(keys: &mut [u64], mut sum: f64, needed: f64) -> Option<usize> {
         }
     }
     rest.sort_unstable();
-    prefix(rest, sum, needed).ok().map(|count| rank + count)
+    prefix(rest, sum, needed).map(|edge| Edge { rank: rank + edge.rank, ..edge })
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ fn rows(length: usize) -> Vec<Vec<f32>> {
 struct Answer {
     scan: Vec<u32>,
     mass: Vec<(u32, i32, u64)>,
+    rough: Vec<u64>,
     weights: Vec<u32>,
     moment: u64,
     gathered: (Vec<u32>, Vec<u32>),
@@ -58,6 +59,8 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
     let max = blocks.iter().fold(f32::NEG_INFINITY, |max, block| max.max(block.max));
     assert!(!(kernels.mass)(xs, base, &mut blocks));
     let mass = blocks.iter().map(|block| (block.max.to_bits(), block.exponent, block.sum.to_bits())).collect();
+    assert!(!(kernels.mass_rough)(xs, base, &mut blocks));
+    let rough = blocks.iter().map(|block| block.sum.to_bits()).collect();
     let finite = max.max(f32::MIN);
     let mut out = vec![0.0; xs.len()];
     let (mut weights, mut moment) = (Vec::new(), 0);
@@ -81,13 +84,15 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
         bracketed.2.extend(bits(&inside[..n]).into_iter().zip(places[..n].iter().copied()));
     }
     let mut lanes = vec![0.0; 16 * blocks.len()];
-    (kernels.lane_maxima)(xs, &mut lanes);
+    (kernels.lane_maxima)(xs, BLOCK, &mut lanes);
     // -0 and +0 are equal, and which of the two a maximum is depends on the instruction.
     for x in &mut lanes {
         *x += 0.0;
     }
     written.push(bits(&lanes));
     (kernels.shift)(xs, finite, &mut out);
+    written.push(bits(&out));
+    (kernels.mass_out)(xs, base, &mut blocks, &mut out);
     written.push(bits(&out));
     (kernels.subtract)(xs, finite, 1.5, &mut out);
     written.push(bits(&out));
@@ -99,6 +104,7 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
     Answer {
         scan,
         mass,
+        rough,
         weights,
         moment,
         gathered: (bits(&values[..n]), indices[..n].to_vec()),
@@ -164,6 +170,11 @@ fn sums_agree_with_float64() {
                 let expected: f64 = xs.iter().map(|&x| (f64::from(x) / temperature).exp()).sum();
                 let got = block.sum * f64::from(block.exponent).exp2();
                 assert!((got / expected - 1.0).abs() < 2e-7, "{got} instead of {expected}");
+            }
+            let mut rough = blocks.clone();
+            (super::active().mass_rough)(&row, Base::new(temperature), &mut rough);
+            for (rough, exact) in rough.iter().zip(&blocks) {
+                assert!((rough.sum / exact.sum - 1.0).abs() <= super::ROUGH, "{} for {}", rough.sum, exact.sum);
             }
         }
     }

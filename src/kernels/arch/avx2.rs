@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "vendor intrinsics")]
 
 use std::arch::x86_64::{
-    __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_UNORD_Q, _mm256_add_epi32, _mm256_add_pd, _mm256_and_ps,
+    __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_UNORD_Q, _mm256_add_epi32, _mm256_add_pd, _mm256_add_ps, _mm256_and_ps,
     _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castps256_ps128, _mm256_castsi256_ps,
     _mm256_cmp_ps, _mm256_cmpeq_epi32, _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
     _mm256_loadu_si256, _mm256_max_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_or_ps, _mm256_permutevar8x32_epi32,
@@ -81,6 +81,10 @@ impl Simd for Avx2 {
             _mm256_storeu_ps(out.as_mut_ptr(), low);
             _mm256_storeu_ps(out.as_mut_ptr().add(8), high);
         });
+    }
+    #[inline(always)]
+    fn add(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+        proven!([_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])])
     }
     #[inline(always)]
     fn sub(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {

@@ -33,15 +33,17 @@ pub(super) static CANDIDATES: &[Candidate] = &[
 macro_rules! kernels {
     ($name:literal, $token:expr $(, features = $features:literal)?) => {
         pub(super) static KERNELS: $crate::kernels::Kernels = $crate::kernels::Kernels {
-            name: $name, scan, lane_maxima, mass, mass_from, bracket, weights, moment, gather, position, count, shift, subtract, multiply, mask,
+            name: $name, scan, lane_maxima, mass, mass_rough, mass_out, mass_from, bracket, weights, moment, gather, position, count, shift, subtract, multiply, mask,
         };
 
         use $crate::kernels::{Base, Block, generic};
 
         $crate::kernels::arch::kernels! { @instantiate $token, ($($features)?),
             fn scan(xs: &[f32], blocks: &mut [Block]) -> bool = generic::scan::scan;
-            fn lane_maxima(xs: &[f32], maxima: &mut [f32]) -> () = generic::scan::lane_maxima;
-            fn mass(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass;
+            fn lane_maxima(xs: &[f32], span: usize, maxima: &mut [f32]) -> () = generic::scan::lane_maxima;
+            fn mass(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, true>;
+            fn mass_rough(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, false>;
+            fn mass_out(xs: &[f32], base: Base, blocks: &mut [Block], out: &mut [f32]) -> () = generic::mass::mass_out;
             fn mass_from(xs: &[f32], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
                 = generic::mass::mass_from;
             fn bracket(

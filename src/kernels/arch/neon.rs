@@ -3,10 +3,10 @@
 #![expect(unsafe_code, reason = "vendor intrinsics")]
 
 use std::arch::aarch64::{
-    float32x4_t, float64x2_t, uint32x4_t, vaddq_f64, vaddq_s32, vaddvq_u32, vandq_u32, vbslq_f32, vceqq_f32, vceqq_u32,
-    vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64, vdupq_n_u32, vfmaq_f32, vget_low_f32,
-    vld1q_f32, vld1q_u32, vmaxq_f32, vmaxvq_f32, vmaxvq_u32, vmulq_f32, vmvnq_u32, vorrq_u32, vreinterpretq_f32_s32,
-    vreinterpretq_s32_f32, vshlq_n_s32, vst1q_f32, vst1q_f64, vsubq_f32, vsubq_s32,
+    float32x4_t, float64x2_t, uint32x4_t, vaddq_f32, vaddq_f64, vaddq_s32, vaddvq_u32, vandq_u32, vbslq_f32, vceqq_f32,
+    vceqq_u32, vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64, vdupq_n_u32, vfmaq_f32,
+    vget_low_f32, vld1q_f32, vld1q_u32, vmaxq_f32, vmaxvq_f32, vmaxvq_u32, vmulq_f32, vmvnq_u32, vorrq_u32,
+    vreinterpretq_f32_s32, vreinterpretq_s32_f32, vshlq_n_s32, vst1q_f32, vst1q_f64, vsubq_f32, vsubq_s32,
 };
 
 use crate::kernels::generic::{LANES, Simd};
@@ -81,6 +81,10 @@ impl Simd for Neon {
     #[inline(always)]
     fn store(self, v: Quad, out: &mut [f32; LANES]) {
         each!(|i| vst1q_f32(out.as_mut_ptr().add(4 * i), v[i]));
+    }
+    #[inline(always)]
+    fn add(self, a: Quad, b: Quad) -> Quad {
+        each!(|i| vaddq_f32(a[i], b[i]))
     }
     #[inline(always)]
     fn sub(self, a: Quad, b: Quad) -> Quad {

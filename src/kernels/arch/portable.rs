@@ -60,6 +60,10 @@ impl Simd for Portable {
         *out = v;
     }
     #[inline(always)]
+    fn add(self, a: [f32; LANES], b: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| a[i] + b[i])
+    }
+    #[inline(always)]
     fn sub(self, a: [f32; LANES], b: [f32; LANES]) -> [f32; LANES] {
         std::array::from_fn(|i| a[i] - b[i])
     }

@@ -38,6 +38,9 @@ const POWER: [f32; 6] = [
     f32::from_bits(0x3931_ca10),
 ];
 
+/// The relative error of a rough sum: of positive numbers, each goes through two additions in `f32`.
+pub(crate) const ROUGH: f64 = 1.0 / 8_388_608.0;
+
 /// Blocks that share an exponent: few enough to stay in the nearest cache between the maxima and the sums.
 const PANEL: usize = 8;
 
@@ -90,8 +93,11 @@ impl<S: Simd> Top<S> {
 
 /// Writes, for every block, its largest score, an exponent, and the sum of the block's weights relative to two to the
 /// power of that exponent. Returns whether any score is NaN.
+///
+/// Not `EXACT`, four weights at a time are added in `f32` first, which saves a quarter of the time: the sums are then right
+/// within [`ROUGH`], relative.
 #[inline(always)]
-pub(crate) fn mass<S: Simd>(s: S, xs: &[f32], base: Base, blocks: &mut [Block]) -> bool {
+pub(crate) fn mass<S: Simd, const EXACT: bool>(s: S, xs: &[f32], base: Base, blocks: &mut [Block]) -> bool {
     let mut nan = s.no_flags();
     for (xs, blocks) in xs.chunks(PANEL * BLOCK).zip(blocks.chunks_mut(PANEL)) {
         let mut max = f32::NEG_INFINITY;
@@ -104,7 +110,7 @@ pub(crate) fn mass<S: Simd>(s: S, xs: &[f32], base: Base, blocks: &mut [Block]) 
             let top = Top::new(s, max, base);
             for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
                 block.exponent = top.exponent;
-                block.sum = sum(s, xs, base, top);
+                block.sum = sum::<S, EXACT>(s, xs, base, top);
             }
         }
     }
@@ -112,14 +118,61 @@ pub(crate) fn mass<S: Simd>(s: S, xs: &[f32], base: Base, blocks: &mut [Block]) 
 }
 
 #[inline(always)]
-fn sum<S: Simd>(s: S, xs: &[f32], base: Base, top: Top<S>) -> f64 {
+fn sum<S: Simd, const EXACT: bool>(s: S, xs: &[f32], base: Base, top: Top<S>) -> f64 {
     let mut sums = s.zero();
     let (vectors, tail) = xs.as_chunks::<LANES>();
+    let (quads, vectors) = if EXACT { (&[][..], vectors) } else { vectors.as_chunks::<4>() };
+    for [a, b, c, d] in quads {
+        let ab = s.add(top.weight(s, s.load(a), base), top.weight(s, s.load(b), base));
+        let cd = s.add(top.weight(s, s.load(c), base), top.weight(s, s.load(d), base));
+        sums = s.accumulate(sums, s.add(ab, cd));
+    }
     for v in vectors {
         sums = s.accumulate(sums, top.weight(s, s.load(v), base));
     }
     if !tail.is_empty() {
         sums = s.accumulate(sums, top.weight(s, s.load_tail(tail, f32::NEG_INFINITY), base));
+    }
+    s.sum(sums)
+}
+
+/// Like the exact [`mass`], and writes the weights of each block to `out`, relative to two to the power of its exponent.
+#[inline(always)]
+pub(crate) fn mass_out<S: Simd>(s: S, xs: &[f32], base: Base, blocks: &mut [Block], out: &mut [f32]) {
+    let mut nan = s.no_flags();
+    let panels = xs.chunks(PANEL * BLOCK).zip(out.chunks_mut(PANEL * BLOCK)).zip(blocks.chunks_mut(PANEL));
+    for ((xs, out), blocks) in panels {
+        let mut max = f32::NEG_INFINITY;
+        for (xs, block) in xs.chunks(BLOCK).zip(&mut *blocks) {
+            *block = Block { max: scan_block(s, xs, &mut nan), exponent: 0, sum: 0.0 };
+            max = max.max(block.max);
+        }
+        if !base.covers(max) {
+            out.fill(0.0);
+            continue;
+        }
+        let top = Top::new(s, max, base);
+        for ((xs, out), block) in xs.chunks(BLOCK).zip(out.chunks_mut(BLOCK)).zip(blocks) {
+            block.exponent = top.exponent;
+            block.sum = sum_out(s, xs, base, top, out);
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_out<S: Simd>(s: S, xs: &[f32], base: Base, top: Top<S>, out: &mut [f32]) -> f64 {
+    let mut sums = s.zero();
+    let (vectors, tail) = xs.as_chunks::<LANES>();
+    let (outs, out_tail) = out.as_chunks_mut::<LANES>();
+    for (v, out) in vectors.iter().zip(outs) {
+        let weight = top.weight(s, s.load(v), base);
+        s.store(weight, out);
+        sums = s.accumulate(sums, weight);
+    }
+    if !tail.is_empty() {
+        let weight = top.weight(s, s.load_tail(tail, f32::NEG_INFINITY), base);
+        s.store_tail(weight, out_tail);
+        sums = s.accumulate(sums, weight);
     }
     s.sum(sums)
 }
@@ -132,7 +185,7 @@ pub(crate) fn mass_from<S: Simd>(s: S, xs: &[f32], base: Base, max: f32, thresho
     top.least = s.max(top.least, s.splat(threshold));
     for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
         block.exponent = top.exponent;
-        block.sum = if block.max >= threshold { sum(s, xs, base, top) } else { 0.0 };
+        block.sum = if block.max >= threshold { sum::<S, true>(s, xs, base, top) } else { 0.0 };
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) trait Simd: Copy {
     fn load(self, xs: &[f32; LANES]) -> Self::F32;
     fn store(self, v: Self::F32, out: &mut [f32; LANES]);
 
+    fn add(self, a: Self::F32, b: Self::F32) -> Self::F32;
     fn sub(self, a: Self::F32, b: Self::F32) -> Self::F32;
     fn mul(self, a: Self::F32, b: Self::F32) -> Self::F32;
     /// `a * b + c`, rounded once.

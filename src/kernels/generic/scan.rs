@@ -42,12 +42,12 @@ pub(super) fn scan_block<S: Simd>(s: S, xs: &[f32], nan: &mut S::Flags) -> f32 {
     s.reduce_max(s.max(s.max(max[0], max[1]), s.max(max[2], max[3]))) + 0.0
 }
 
-/// Writes sixteen maxima for every block, one per lane: the largest score of sixteen interleaved parts of it. A last block
+/// Writes sixteen maxima for every `span` scores, one per lane: the largest score of sixteen interleaved parts. A last span
 /// that is short leaves -inf where a lane has nothing.
 #[inline(always)]
-pub(crate) fn lane_maxima<S: Simd>(s: S, xs: &[f32], maxima: &mut [f32]) {
+pub(crate) fn lane_maxima<S: Simd>(s: S, xs: &[f32], span: usize, maxima: &mut [f32]) {
     let (outs, _) = maxima.as_chunks_mut::<LANES>();
-    for (xs, out) in xs.chunks(BLOCK).zip(outs) {
+    for (xs, out) in xs.chunks(span).zip(outs) {
         let mut max = s.splat(f32::NEG_INFINITY);
         let (vectors, tail) = xs.as_chunks::<LANES>();
         for v in vectors {
