@@ -1,6 +1,6 @@
 //! What can be wrong with a request. A message gives the name that the user typed, the legal range and the value seen.
 
-use crate::stages::Stage;
+use crate::stage::Stage;
 
 /// Why a request was refused. Nothing has changed when one of these comes back.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -20,15 +20,20 @@ mod functions;
 mod history;
 pub mod kernels;
 mod params;
+mod profile;
 pub mod rng;
 mod sampler;
+mod stage;
 mod stages;
+mod trace;
 
 pub use error::Error;
 pub use functions::{argmax, entropy, log_softmax, logsumexp, softmax, top_k, top_p};
 pub use params::{Params, Reach, Scope};
+pub use profile::{Profile, Readings};
 pub use sampler::{Draw, Sampler};
-pub use stages::Stage;
+pub use stage::Stage;
+pub use trace::{Fate, Step, Trace};
 
 #[cfg(feature = "python")]
 mod py;

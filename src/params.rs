@@ -1,6 +1,8 @@
 //! How the next token is chosen: plain values, and the check that each is in its range.
 
 use crate::error::Error;
+use crate::profile::Readings;
+use crate::stage::{Stage, check as check_order};
 
 /// Which part of the context a penalty counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,12 +38,50 @@ pub struct Reach {
 pub struct Params {
     /// 0 picks the best score; above 0, scores are divided by it. Finite.
     pub temperature: f64,
+    /// The temperature runs from so much below to so much above, by the entropy. Finite, above 0.
+    pub dynatemp_range: Option<f64>,
+    /// The power of the entropy's share of what it could be. Finite, at least 0.
+    pub dynatemp_exponent: f64,
+    /// Keep scores within so many deviations of the best. Finite, above 0.
+    pub top_n_sigma: Option<f64>,
+    /// Keep the candidates before the steepest drop, and no fewer than this over the range of scores. Finite, at least 0.
+    pub min_k: Option<f64>,
     /// Keep the `k` best, at least 1.
     pub top_k: Option<u64>,
+    /// Keep those closest to the entropy, of this mass, in (0, 1].
+    pub typical_p: Option<f64>,
     /// Keep the shortest prefix of this mass, in (0, 1].
     pub top_p: Option<f64>,
     /// Keep what has at least this share of the best one's probability, in [0, 1].
     pub min_p: Option<f64>,
+    /// Keep probabilities of at least `(Σ P^q)^(1/(q-1))`, `q` this order, finite, above 1.
+    pub p_less: Option<f64>,
+    /// Keep probabilities of at least this, in (0, 1).
+    pub epsilon: Option<f64>,
+    /// Keep probabilities of at least this, or less where the entropy is high, in (0, 1).
+    pub eta: Option<f64>,
+    /// Keep probabilities of at least this times the square of the best. Finite, above 0.
+    pub top_a: Option<f64>,
+    /// Keep the candidates before the curve of probabilities goes straight: this share of its bends, in (0, 1].
+    pub tfs: Option<f64>,
+    /// Keep the longest prefix whose entropy is at most this share of that of all. Finite, above 0.
+    pub top_h: Option<f64>,
+    /// How often the likely candidates but the least likely of them are excluded, in [0, 1].
+    pub xtc_probability: Option<f64>,
+    /// What is likely, in (0, 1]; above 1/2 nothing is excluded.
+    pub xtc_threshold: f64,
+    /// Ids that are never excluded.
+    pub xtc_protect: Vec<u32>,
+    /// Steer the surprise: version 1 or 2.
+    pub mirostat: Option<u32>,
+    /// The surprise to come to, in bits. Finite, above 0.
+    pub mirostat_tau: f64,
+    /// How fast. Finite, above 0.
+    pub mirostat_eta: f64,
+    /// Steer the probability of what is drawn to this, in [0, 1].
+    pub adaptive_target: Option<f64>,
+    /// How slowly what was drawn is forgotten, in [0, 1).
+    pub adaptive_decay: f64,
     /// Divides scores above zero, multiplies those below, once per token seen. Above 0.
     pub repetition_penalty: Option<f64>,
     /// What the repetition penalty has seen.
@@ -64,6 +104,10 @@ pub struct Params {
     pub min_tokens: u64,
     /// Every cut keeps at least that many candidates.
     pub min_keep: u64,
+    /// Every soft stage once, in the order in which they run; `None` for the default.
+    pub order: Option<Vec<Stage>>,
+    /// Where stacks differ in how they read a stage.
+    pub readings: Readings,
     /// The seed of all coins.
     pub seed: u64,
 }
@@ -73,9 +117,28 @@ impl Default for Params {
         let output = Reach { scope: Scope::Output, ..Reach::default() };
         Self {
             temperature: 1.0,
+            dynatemp_range: None,
+            dynatemp_exponent: 1.0,
+            top_n_sigma: None,
+            min_k: None,
             top_k: None,
+            typical_p: None,
             top_p: None,
             min_p: None,
+            p_less: None,
+            epsilon: None,
+            eta: None,
+            top_a: None,
+            tfs: None,
+            top_h: None,
+            xtc_probability: None,
+            xtc_threshold: 0.1,
+            xtc_protect: Vec::new(),
+            mirostat: None,
+            mirostat_tau: 5.0,
+            mirostat_eta: 0.1,
+            adaptive_target: None,
+            adaptive_decay: 0.9,
             repetition_penalty: None,
             repetition: Reach::default(),
             frequency_penalty: None,
@@ -87,6 +150,8 @@ impl Default for Params {
             allowed_ids: None,
             min_tokens: 0,
             min_keep: 1,
+            order: None,
+            readings: Readings::default(),
             seed: 0,
         }
     }
@@ -99,11 +164,12 @@ impl Params {
     ///
     /// [`Error::Range`] with the name, the range and the value of the first that is outside.
     pub fn check(&self) -> Result<(), Error> {
-        number("temperature", "finite and at least 0", self.temperature, |x| x.is_finite() && x >= 0.0)?;
-        at_least_one("top_k", self.top_k)?;
-        optional("top_p", "in (0, 1]", self.top_p, |x| x > 0.0 && x <= 1.0)?;
-        optional("min_p", "in [0, 1]", self.min_p, |x| (0.0..=1.0).contains(&x))?;
-        optional("repetition_penalty", "finite and above 0", self.repetition_penalty, |x| x.is_finite() && x > 0.0)?;
+        number("temperature", NOT_NEGATIVE, self.temperature, not_negative)?;
+        optional("dynatemp_range", "finite and above 0 (None switches it off)", self.dynatemp_range, positive)?;
+        number("dynatemp_exponent", NOT_NEGATIVE, self.dynatemp_exponent, not_negative)?;
+        self.check_cuts()?;
+        self.check_policies()?;
+        optional("repetition_penalty", POSITIVE, self.repetition_penalty, positive)?;
         optional("frequency_penalty", "finite", self.frequency_penalty, f64::is_finite)?;
         optional("presence_penalty", "finite", self.presence_penalty, f64::is_finite)?;
         for (name, reach) in [
@@ -119,7 +185,72 @@ impl Params {
                 return Err(Error::Range { name: "logit_bias", range: "finite or -inf", value });
             }
         }
-        at_least_one("min_keep", Some(self.min_keep))
+        at_least_one("min_keep", Some(self.min_keep))?;
+        self.order.as_deref().map_or(Ok(()), check_order)
+    }
+
+    fn check_cuts(&self) -> Result<(), Error> {
+        let share = |x| x > 0.0 && x <= 1.0;
+        let inside = |x| x > 0.0 && x < 1.0;
+        let closed = |x| (0.0..=1.0).contains(&x);
+        optional("top_n_sigma", POSITIVE, self.top_n_sigma, positive)?;
+        optional("min_k", NOT_NEGATIVE, self.min_k, not_negative)?;
+        at_least_one("top_k", self.top_k)?;
+        optional("typical_p", "in (0, 1]", self.typical_p, share)?;
+        optional("top_p", "in (0, 1]", self.top_p, share)?;
+        optional("min_p", "in [0, 1]", self.min_p, closed)?;
+        optional("p_less", "finite and above 1", self.p_less, |x| x.is_finite() && x > 1.0)?;
+        optional("epsilon", "in (0, 1)", self.epsilon, inside)?;
+        optional("eta", "in (0, 1)", self.eta, inside)?;
+        optional("top_a", POSITIVE, self.top_a, positive)?;
+        optional("tfs", "in (0, 1]", self.tfs, share)?;
+        optional("top_h", POSITIVE, self.top_h, positive)?;
+        optional("xtc_probability", "in [0, 1]", self.xtc_probability, closed)?;
+        number("xtc_threshold", "in (0, 1]", self.xtc_threshold, share)
+    }
+
+    /// Mirostat and adaptive-p stand in the place of the cuts, and of each other.
+    fn check_policies(&self) -> Result<(), Error> {
+        if let Some(version) = self.mirostat.filter(|version| ![1, 2].contains(version)) {
+            let range = "1 or 2 (None switches it off)";
+            return Err(Error::Range { name: "mirostat", range, value: version.to_string() });
+        }
+        number("mirostat_tau", POSITIVE, self.mirostat_tau, positive)?;
+        number("mirostat_eta", POSITIVE, self.mirostat_eta, positive)?;
+        optional("adaptive_target", "in [0, 1]", self.adaptive_target, |x| (0.0..=1.0).contains(&x))?;
+        number("adaptive_decay", "in [0, 1)", self.adaptive_decay, |x| (0.0..1.0).contains(&x))?;
+        let range = match (self.mirostat, self.adaptive_target) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => "None beside mirostat, which takes the place of the cuts",
+            (None, Some(_)) => "None beside adaptive_target, which takes the place of the cuts",
+            (Some(_), Some(target)) => {
+                let (range, value) = ("None beside mirostat, which takes its place", target.to_string());
+                return Err(Error::Range { name: "adaptive_target", range, value });
+            }
+        };
+        self.first_cut().map_or(Ok(()), |(name, value)| Err(Error::Range { name, range, value }))
+    }
+
+    /// The first cut that is set, and its value.
+    fn first_cut(&self) -> Option<(&'static str, String)> {
+        if let Some(k) = self.top_k {
+            return Some(("top_k", k.to_string()));
+        }
+        let cuts = [
+            ("top_n_sigma", self.top_n_sigma),
+            ("min_k", self.min_k),
+            ("typical_p", self.typical_p),
+            ("top_p", self.top_p),
+            ("min_p", self.min_p),
+            ("p_less", self.p_less),
+            ("epsilon", self.epsilon),
+            ("eta", self.eta),
+            ("top_a", self.top_a),
+            ("tfs", self.tfs),
+            ("top_h", self.top_h),
+            ("xtc_probability", self.xtc_probability),
+        ];
+        cuts.into_iter().find_map(|(name, value)| value.map(|value| (name, value.to_string())))
     }
 
     /// Checks that every id that a parameter names is in a vocabulary of `vocab` tokens.
@@ -131,11 +262,23 @@ impl Params {
         let biased = self.logit_bias.iter().map(|(id, _)| ("logit_bias", id));
         let suppressed = self.suppress.iter().map(|id| ("suppress", id));
         let allowed = self.allowed_ids.iter().flatten().map(|id| ("allowed_ids", id));
-        match biased.chain(suppressed).chain(allowed).find(|&(_, &id)| id as usize >= vocab) {
+        let protected = self.xtc_protect.iter().map(|id| ("xtc_protect", id));
+        match biased.chain(suppressed).chain(allowed).chain(protected).find(|&(_, &id)| id as usize >= vocab) {
             Some((name, &id)) => Err(Error::UnknownToken { name, id, vocab }),
             None => Ok(()),
         }
     }
+}
+
+const POSITIVE: &str = "finite and above 0";
+const NOT_NEGATIVE: &str = "finite and at least 0";
+
+fn positive(x: f64) -> bool {
+    x.is_finite() && x > 0.0
+}
+
+fn not_negative(x: f64) -> bool {
+    x.is_finite() && x >= 0.0
 }
 
 fn number(name: &'static str, range: &'static str, x: f64, legal: impl Fn(f64) -> bool) -> Result<(), Error> {

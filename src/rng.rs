@@ -10,6 +10,22 @@
 pub enum Purpose {
     /// The draw of the token.
     Draw = 0,
+    /// Whether XTC acts.
+    Xtc = 1,
+}
+
+/// Where the coins of one draw lie, but for their purpose.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Address {
+    pub(crate) seed: u64,
+    pub(crate) stream: u32,
+    pub(crate) position: u64,
+}
+
+impl Address {
+    pub(crate) fn coin(self, purpose: Purpose) -> f64 {
+        coin(self.seed, self.stream, self.position, purpose)
+    }
 }
 
 /// The coin at `(stream, position, purpose)` of `seed`: 53 random bits in `[0, 1)`.
@@ -82,5 +98,6 @@ mod tests {
         assert_ne!(here, coin(1 << 32 | 1, 0, 0, Purpose::Draw));
         assert_ne!(here, coin(1, 1, 0, Purpose::Draw));
         assert_ne!(here, coin(1, 0, 1 << 32, Purpose::Draw));
+        assert_ne!(here, coin(1, 0, 0, Purpose::Xtc));
     }
 }

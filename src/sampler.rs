@@ -5,8 +5,10 @@ use crate::error::Error;
 use crate::history::History;
 use crate::kernels::{self, Kernels};
 use crate::params::Params;
-use crate::rng::{Purpose, coin};
-use crate::stages::{self, Setting};
+use crate::rng::{Address, Purpose};
+use crate::stage::Stage;
+use crate::stages::{self, Memory, Observer, Plan, Setting};
+use crate::trace::Trace;
 
 /// Draws the tokens of one sequence. Holds its history and its buffers, so use one per request and keep it.
 ///
@@ -22,7 +24,10 @@ use crate::stages::{self, Setting};
 #[derive(Debug, Clone)]
 pub struct Sampler {
     params: Params,
+    plan: Plan,
     history: History,
+    /// What the policy remembers before each output and after the last; empty without a policy.
+    memories: Vec<Memory>,
     vocab_size: Option<usize>,
     stop_tokens: Vec<u32>,
     stream: u32,
@@ -47,6 +52,8 @@ pub struct Draw {
     pub top: Vec<(u32, f64)>,
     /// How many candidates were left.
     pub kept: usize,
+    /// What each stage did, of a traced draw.
+    pub trace: Option<Trace>,
 }
 
 impl Sampler {
@@ -69,8 +76,11 @@ impl Sampler {
         if vocab_size == Some(0) {
             return Err(Error::Range { name: "vocab_size", range: "at least 1", value: "0".to_owned() });
         }
+        let plan = Plan::new(&params);
         let mut this = Self {
             history: History::new(&params, prompt),
+            memories: plan.policy.map(|policy| policy.start()).into_iter().collect(),
+            plan,
             params,
             vocab_size,
             stop_tokens: stop_tokens.to_vec(),
@@ -90,15 +100,24 @@ impl Sampler {
     ///
     /// [`Error::BadScore`], [`Error::NoCandidate`], [`Error::RowLength`], [`Error::UnknownToken`]. The sampler is as it was.
     pub fn sample(&mut self, row: &[f32], mask: Option<&[u32]>) -> Result<u32, Error> {
-        let token = self.choose(row, mask, self.stream)?;
-        self.history.push(token);
+        let (token, logprob) = self.decide(row, mask, self.stream)?;
+        self.record(token, logprob);
         Ok(token)
     }
 
     /// The token that [`Self::sample`] would return with the coins of `stream`; nothing is recorded.
     pub(crate) fn choose(&mut self, row: &[f32], mask: Option<&[u32]>, stream: u32) -> Result<u32, Error> {
-        let coin = coin(self.params.seed, stream, self.position(), Purpose::Draw);
-        self.with_candidates(row, mask, |candidates| candidates.draw(coin))
+        self.decide(row, mask, stream).map(|(token, _)| token)
+    }
+
+    /// The token, and its log-probability if a policy wants to remember that.
+    fn decide(&mut self, row: &[f32], mask: Option<&[u32]>, stream: u32) -> Result<(u32, f64), Error> {
+        let coin = self.address(stream).coin(Purpose::Draw);
+        let policy = self.plan.policy;
+        self.with_candidates(row, mask, stream, None, |candidates| {
+            let token = candidates.draw(coin);
+            (token, policy.map_or(0.0, |policy| policy.logprob(candidates, token)))
+        })
     }
 
     /// Like [`Self::sample`], with log-probabilities and the `top` best tokens of the scores as they came.
@@ -107,24 +126,55 @@ impl Sampler {
     ///
     /// As [`Self::sample`]; and [`Error::Range`] when `top` exceeds the vocabulary.
     pub fn draw(&mut self, row: &[f32], mask: Option<&[u32]>, top: usize) -> Result<Draw, Error> {
+        self.draw_with(row, mask, top, None)
+    }
+
+    /// Like [`Self::draw`], with a record of what each stage did. The token is the same.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::draw`].
+    pub fn draw_traced(&mut self, row: &[f32], mask: Option<&[u32]>, top: usize) -> Result<Draw, Error> {
+        let mut trace = Trace::default();
+        let draw = self.draw_with(row, mask, top, Some(&mut trace))?;
+        Ok(Draw { trace: Some(trace), ..draw })
+    }
+
+    fn draw_with(
+        &mut self,
+        row: &[f32],
+        mask: Option<&[u32]>,
+        top: usize,
+        trace: Option<&mut Trace>,
+    ) -> Result<Draw, Error> {
         let vocab = self.vocabulary(row)?;
         if top > vocab.len() {
             let value = format!("{top} with a vocabulary of {}", vocab.len());
             return Err(Error::Range { name: "logprobs", range: "at most the size of the vocabulary", value });
         }
-        let coin = coin(self.params.seed, self.stream, self.position(), Purpose::Draw);
-        let (token, logprob, kept) = self.with_candidates(row, mask, |candidates| {
+        let coin = self.address(self.stream).coin(Purpose::Draw);
+        let policy = self.plan.policy;
+        let (token, counted, logprob, kept) = self.with_candidates(row, mask, self.stream, trace, |candidates| {
             let token = candidates.draw(coin);
+            let counted = policy.map_or(0.0, |policy| policy.logprob(candidates, token));
             let score = candidates.score(token);
-            (token, candidates.logprob(score), candidates.len())
+            (token, counted, candidates.logprob(score), candidates.len())
         })?;
         let raw = vocab[token as usize];
         let mut candidates = Candidates::new(self.kernels, vocab, &mut self.workspace, Sums::Exact(1.0))?;
         let raw_logprob = candidates.logprob(raw);
         let rank = 1 + (self.kernels.count)(vocab, raw.next_up());
         let top = candidates.top(top);
+        self.record(token, counted);
+        Ok(Draw { token, logprob, raw_logprob, rank, top, kept, trace: None })
+    }
+
+    /// A token of this log-probability joins the history.
+    fn record(&mut self, token: u32, logprob: f64) {
         self.history.push(token);
-        Ok(Draw { token, logprob, raw_logprob, rank, top, kept })
+        if let (Some(policy), Some(&memory)) = (self.plan.policy, self.memories.last()) {
+            self.memories.push(policy.next(memory, logprob));
+        }
     }
 
     /// Writes the scores after all stages into `out`, -inf where a token was removed. Nothing is drawn.
@@ -140,12 +190,13 @@ impl Sampler {
                 got: row.len(),
             });
         }
-        self.with_candidates(row, mask, |candidates| stages::write_scaled(candidates, out))
+        self.with_candidates(row, mask, self.stream, None, |candidates| stages::write_scaled(candidates, out))
     }
 
-    /// Records a token that was chosen elsewhere.
+    /// Records a token that was chosen elsewhere. Nothing is known of its probability, so a policy remembers what it did.
     pub fn accept(&mut self, token: u32) {
         self.history.push(token);
+        self.memories.extend_from_within(self.memories.len().saturating_sub(1)..);
     }
 
     /// Takes back the last `n` tokens of the output.
@@ -160,6 +211,7 @@ impl Sampler {
             return Err(Error::Range { name: "n", range: "at most the length of the output", value });
         }
         (0..n).for_each(|_| self.history.pop());
+        self.memories.truncate(outputs - n + 1);
         Ok(())
     }
 
@@ -172,6 +224,12 @@ impl Sampler {
     /// Back to the beginning of the output.
     pub fn reset(&mut self) {
         self.history = History::new(&self.params, self.history.prompt());
+        self.memories.truncate(1);
+    }
+
+    /// The stages that the parameters ask for, in the order in which they run. A mask is not among them.
+    pub fn plan(&self) -> impl Iterator<Item = Stage> {
+        self.setting(None, self.stream).stages()
     }
 
     /// The parameters.
@@ -209,22 +267,36 @@ impl Sampler {
         &mut self,
         row: &[f32],
         mask: Option<&[u32]>,
+        stream: u32,
+        trace: Option<&mut Trace>,
         finish: impl FnOnce(&mut Candidates<'_>) -> R,
     ) -> Result<R, Error> {
         let vocab = self.vocabulary(row)?;
         if vocab.len() < self.checked {
             self.check_ids(vocab.len())?;
         }
-        let Self { params, history, stop_tokens, workspace, .. } = self;
-        let setting = Setting { params, history, mask, stop_tokens };
-        let mut candidates = Candidates::new(
-            self.kernels,
-            vocab,
-            workspace,
-            setting.weighs_whole_row().map_or(Sums::None, Sums::Rough),
-        )?;
-        stages::run(setting, &mut candidates)?;
-        Ok(finish(&mut candidates))
+        // The stages look at the sampler while the candidates use its buffers.
+        let mut workspace = std::mem::take(&mut self.workspace);
+        let setting = self.setting(mask, stream);
+        let sums = setting.weighs_whole_row().map_or(Sums::None, Sums::Rough);
+        let result = Candidates::new(self.kernels, vocab, &mut workspace, sums).and_then(|mut candidates| {
+            let mut record = trace.map(|trace| trace.begin(&mut candidates));
+            let observer = record.as_mut().map(|record| record as &mut Observer<'_>);
+            stages::run(setting, &mut candidates, observer).map(|()| finish(&mut candidates))
+        });
+        self.workspace = workspace;
+        result
+    }
+
+    fn setting<'s>(&'s self, mask: Option<&'s [u32]>, stream: u32) -> Setting<'s> {
+        let Self { params, plan, history, stop_tokens, .. } = self;
+        let memory = self.memories.last().copied().unwrap_or_default();
+        Setting { params, plan, history, mask, stop_tokens, memory, address: self.address(stream) }
+    }
+
+    /// Where the coins of this position lie.
+    fn address(&self, stream: u32) -> Address {
+        Address { seed: self.params.seed, stream, position: self.position() }
     }
 
     /// The part of `row` that is vocabulary.

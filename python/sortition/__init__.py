@@ -23,7 +23,9 @@ from sortition.generate import generate, stream
 from sortition.kernels import argmax, entropy, log_softmax, logsumexp, softmax, top_k, top_p
 from sortition.models import Model, PieceTokenizer, ScriptedModel, Tokenizer, load
 from sortition.params import SamplingParams
+from sortition.profiles import Profile
 from sortition.sampler import Draw, Sampler, sample
+from sortition.trace import Trace
 
 __all__ = [
     "Chunk",
@@ -36,6 +38,7 @@ __all__ = [
     "NoCandidateError",
     "ParameterError",
     "PieceTokenizer",
+    "Profile",
     "Sampler",
     "SamplingParams",
     "ScriptedModel",
@@ -43,6 +46,7 @@ __all__ = [
     "Step",
     "Timings",
     "Tokenizer",
+    "Trace",
     "argmax",
     "decode",
     "entropy",

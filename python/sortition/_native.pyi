@@ -22,6 +22,7 @@ __all__ = [
     "entropy",
     "log_softmax",
     "logsumexp",
+    "profile",
     "sample_rows",
     "select_isa",
     "softmax",
@@ -34,32 +35,23 @@ __version__: str
 
 _Scores: TypeAlias = npt.NDArray[np.float32]
 
-#: Scope (``"all"`` or ``"output"``), window, excluded ids.
-_Reach: TypeAlias = tuple[str, int | None, Sequence[int]]
+#: Stage, candidates before and after, mass removed, limit.
+_Step: TypeAlias = tuple[str, int, int, float, float | None]
+
+#: The steps, and the fate of each token.
+_Trace: TypeAlias = tuple[list[_Step], npt.NDArray[np.uint8]]
+
+#: Token, logprob, raw logprob, rank, the best with their raw logprobs, candidates left, trace.
+_Draw: TypeAlias = tuple[int, float, float, int, list[tuple[int, float]], int, _Trace | None]
 
 @final
 class Params:
-    """Checked parameters, without the seed. Every argument is required: defaults are those of ``SamplingParams``."""
+    """Checked parameters, without the seed: of a mapping with all fields of ``SamplingParams``.
 
-    def __new__(
-        cls,
-        *,
-        temperature: float,
-        top_k: int | None,
-        top_p: float | None,
-        min_p: float | None,
-        repetition_penalty: float | None,
-        repetition: _Reach,
-        frequency_penalty: float | None,
-        frequency: _Reach,
-        presence_penalty: float | None,
-        presence: _Reach,
-        logit_bias: Sequence[tuple[int, float]],
-        suppress: Sequence[int],
-        allowed_ids: Sequence[int] | None,
-        min_tokens: int,
-        min_keep: int,
-    ) -> Params: ...
+    A penalty's scope, window and excluded ids are one entry, a tuple; biases are a list of pairs.
+    """
+
+    def __new__(cls, values: dict[str, Any]) -> Params: ...
 
 @final
 class Sampler:
@@ -77,11 +69,14 @@ class Sampler:
     def sample(self, logits: Any, mask: Any = None) -> int:
         """The token for one row; it joins the history. What is not a float32 row or a packed mask is converted."""
 
-    def draw(self, logits: Any, mask: Any, top: int) -> tuple[int, float, float, int, list[tuple[int, float]], int]:
-        """Like ``sample``: token, logprob, raw logprob, rank, ``top`` best with their raw logprobs, candidates left."""
+    def draw(self, logits: Any, mask: Any, top: int, trace: bool) -> _Draw:
+        """Like ``sample``, with the ``top`` best, and what each stage did if there shall be a trace."""
 
     def process(self, logits: Any, mask: Any, out: _Scores) -> None:
         """Writes the scores after all stages into ``out``, as long as the row, -inf where a token was removed."""
+
+    def plan(self) -> list[tuple[str, str]]:
+        """The stages that run, in order, and what each needs."""
 
     def accept(self, token: int) -> None:
         """Records a token that was chosen elsewhere."""
@@ -134,6 +129,9 @@ def log_softmax(logits: _Scores, out: _Scores) -> None:
 
 def sample_rows(logits: _Scores, params: Params, seed: int, out: npt.NDArray[np.int64]) -> None:
     """Writes a token for every row into ``out``; row ``r`` draws from stream ``r`` at position 0."""
+
+def profile(name: str) -> dict[str, Any]:
+    """A profile: its name, order and readings, and the scope and window of each penalty."""
 
 def available() -> list[str]:
     """The instruction sets that this CPU can run, best first."""

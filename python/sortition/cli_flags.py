@@ -1,8 +1,8 @@
 """A command-line flag for every field of `SamplingParams`, made from the fields themselves.
 
 Name, type and default come from the dataclass, the help from its docstring, so a new parameter has its flag at once.
-A field that takes several ids has a flag that may be repeated, with commas too; one that takes a table has
-`ID=VALUE`, repeated; what has neither shape is given as JSON.
+A field that takes several ids or names has a flag that may be repeated, with commas too; one that takes a table has
+`ID=VALUE`, repeated; what has no such shape is given as JSON.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def sampling_params(flags: Mapping[str, Any]) -> SamplingParams:
 
 def _flag(field: dataclasses.Field[Any], hint: Any, text: str) -> inspect.Parameter:
     shape = _shape(hint)
-    annotation: Any = {"ids": list[str], "table": list[str], "json": str}.get(shape, shape)
-    metavar = {"ids": "ID,…", "table": "ID=VALUE", "json": "JSON"}.get(shape)
+    annotation: Any = {"ids": list[str], "names": list[str], "table": list[str], "json": str}.get(shape, shape)
+    metavar = {"ids": "ID,…", "names": "NAME,…", "table": "ID=VALUE", "json": "JSON"}.get(shape)
     default = field.default if field.default is not dataclasses.MISSING else None
     shown = False if default in (None, ()) else str(default)
     names = [] if shape is bool else [_dashed(field.name)]  # a bool has two, with and without no-
@@ -71,7 +71,7 @@ def _flag(field: dataclasses.Field[Any], hint: Any, text: str) -> inspect.Parame
 
 
 def _shape(hint: Any) -> Any:
-    """A type that the command line knows, or one of `"ids"`, `"table"`, `"json"`."""
+    """A type that the command line knows, or one of `"ids"`, `"names"`, `"table"`, `"json"`."""
     options = [hint]
     if typing.get_origin(hint) in {typing.Union, types.UnionType}:
         options = [option for option in typing.get_args(hint) if option is not type(None)]
@@ -84,8 +84,8 @@ def _shape(hint: Any) -> Any:
     if isinstance(origin, type) and arguments:
         if issubclass(origin, collections.abc.Mapping) and arguments == (int, float):
             return "table"
-        if issubclass(origin, collections.abc.Iterable) and arguments[0] is int:
-            return "ids"
+        if issubclass(origin, collections.abc.Iterable) and arguments[0] in {int, str}:
+            return "ids" if arguments[0] is int else "names"
     return "json"
 
 
@@ -94,6 +94,8 @@ def _value(name: str, value: Any, shape: Any) -> Any:
     try:
         if shape == "ids":
             return tuple(int(part) for item in value for part in item.split(","))
+        if shape == "names":
+            return tuple(part for item in value for part in item.split(","))
         if shape == "table":
             return {int(key): float(number) for key, _, number in (item.partition("=") for item in value)}
         return json.loads(value) if shape == "json" else value

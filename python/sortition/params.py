@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from sortition import _native
-from sortition._checks import Words, integer, number, refuse
+from sortition import _native, _rules
+from sortition.profiles import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["SamplingParams", "Scope"]
 
 Scope = Literal["all", "output"]
 
 _PENALTIES = ("repetition", "frequency", "presence")
-_MAX_COUNT = 2**63 - 1
+
+_SETTLE: dict[str, Any] = {
+    **dict.fromkeys(
+        (
+            "temperature",
+            "dynatemp_exponent",
+            "xtc_threshold",
+            "mirostat_tau",
+            "mirostat_eta",
+            "adaptive_decay",
+        ),
+        _rules.number,
+    ),
+    **dict.fromkeys(
+        (
+            "dynatemp_range",
+            "top_n_sigma",
+            "min_k",
+            "typical_p",
+            "top_p",
+            "min_p",
+            "p_less",
+            "epsilon",
+            "eta",
+            "top_a",
+            "tfs",
+            "top_h",
+            "xtc_probability",
+            "adaptive_target",
+            *(f"{penalty}_penalty" for penalty in _PENALTIES),
+        ),
+        _rules.optional(_rules.number),
+    ),
+    **dict.fromkeys(("top_k", *(f"{penalty}_window" for penalty in _PENALTIES)), _rules.optional(_rules.count)),
+    **dict.fromkeys(("min_tokens", "min_keep"), _rules.count),
+    **dict.fromkeys(("suppress", "xtc_protect", *(f"{penalty}_exclude" for penalty in _PENALTIES)), _rules.ids),
+    **dict.fromkeys((f"{penalty}_scope" for penalty in _PENALTIES), _rules.scope),
+    "mirostat": _rules.optional(_rules.version),
+    "allowed_ids": _rules.optional(_rules.ids),
+    "logit_bias": _rules.optional(_rules.bias),
+    "order": _rules.optional(_rules.names),
+    "readings": _rules.names,
+    "seed": _rules.optional(_rules.seed),
+}
+"""How each parameter becomes a plain value."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -37,9 +79,33 @@ class SamplingParams:
 
     Attributes:
         temperature: scores are divided by it; 0 is greedy. Finite, at least 0.
+        dynatemp_range: the temperature runs from so much below to so much above, by the entropy (llama.cpp). Above 0.
+        dynatemp_exponent: the power of the entropy's share of what it could be, at least 0.
+        top_n_sigma: keep scores within so many deviations of the best, above 0 (Tang et al., 2024).
+        min_k: keep the candidates before the steepest drop of the scores; and no fewer than this over the range of the
+            scores, at least 0 (arXiv 2604.11012).
         top_k: keep the ``k`` best, at least 1; exactly ``k``, of equals the lower ids (Fan et al., 2018).
+        typical_p: keep those whose surprise is closest to the entropy, of this mass, in (0, 1] (Meister et al., 2022).
         top_p: keep the shortest prefix of this mass, in (0, 1]; the token that crosses stays (Holtzman et al., 2020).
         min_p: keep what has at least this share of the best one's probability, in [0, 1] (Nguyen et al., 2024).
+        p_less: keep probabilities of at least ``(sum P^q)^(1/(q-1))``, with this order q, above 1: at 2, the chance
+            that two draws agree (Tan et al., 2025).
+        epsilon: keep probabilities of at least this, in (0, 1) (Hewitt et al., 2022).
+        eta: keep probabilities of at least this, or less where the entropy is high, in (0, 1) (Hewitt et al., 2022).
+        top_a: keep probabilities of at least this times the square of the best, above 0 (KoboldAI).
+        tfs: keep the candidates before the curve of probabilities goes straight; this share of its bends, in (0, 1]
+            (Phénix and Egan, 2019).
+        top_h: keep the longest prefix whose entropy is at most this share of that of all, above 0 (arXiv 2509.02510).
+        xtc_probability: how often all likely candidates but the least likely of them are excluded, in [0, 1]
+            (text-generation-webui).
+        xtc_threshold: the least probability that is likely, in (0, 1]; above 1/2 nothing is excluded.
+        xtc_protect: ids that are never excluded.
+        mirostat: steer the surprise, by version 1 or 2, in the place of the cuts (Basu et al., 2021).
+        mirostat_tau: the surprise to come to, in bits, above 0.
+        mirostat_eta: how fast, above 0.
+        adaptive_target: prefer probabilities near this, so that those drawn come to it, in [0, 1]; in the place of the
+            cuts (llama.cpp).
+        adaptive_decay: how slowly the tokens drawn are forgotten, in [0, 1).
         repetition_penalty: divides scores above zero, multiplies those below, above 0 (Keskar et al., 2019).
         repetition_scope: ``"all"`` counts prompt and output, ``"output"`` the output only.
         repetition_window: how many tokens back, at least 1; ``None`` for all.
@@ -57,6 +123,8 @@ class SamplingParams:
         allowed_ids: the only ids that are possible.
         min_tokens: the sampler's stop tokens are impossible before that many outputs.
         min_keep: every cut keeps at least that many candidates.
+        order: the names of all soft stages, each once, in the order in which they run; ``None`` for the default.
+        readings: the names of the readings of a profile that are on, see ``Profile``.
         seed: of all coins, in [0, 2^64); ``None`` takes one from the system, which the sampler shows.
 
     Raises:
@@ -64,9 +132,28 @@ class SamplingParams:
     """
 
     temperature: float = 1.0
+    dynatemp_range: float | None = None
+    dynatemp_exponent: float = 1.0
+    top_n_sigma: float | None = None
+    min_k: float | None = None
     top_k: int | None = None
+    typical_p: float | None = None
     top_p: float | None = None
     min_p: float | None = None
+    p_less: float | None = None
+    epsilon: float | None = None
+    eta: float | None = None
+    top_a: float | None = None
+    tfs: float | None = None
+    top_h: float | None = None
+    xtc_probability: float | None = None
+    xtc_threshold: float = 0.1
+    xtc_protect: Iterable[int] = ()
+    mirostat: int | None = None
+    mirostat_tau: float = 5.0
+    mirostat_eta: float = 0.1
+    adaptive_target: float | None = None
+    adaptive_decay: float = 0.9
     repetition_penalty: float | None = None
     repetition_scope: Scope = "all"
     repetition_window: int | None = None
@@ -84,39 +171,43 @@ class SamplingParams:
     allowed_ids: Iterable[int] | None = None
     min_tokens: int = 0
     min_keep: int = 1
+    order: Iterable[str] | None = None
+    readings: Iterable[str] = ()
     seed: int | None = None
     _native: _native.Params = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        settle = self._settle
-        settle("temperature", number)
-        for name in ("top_p", "min_p", *(f"{penalty}_penalty" for penalty in _PENALTIES)):
-            settle(name, _optional(number))
-        for name in ("top_k", *(f"{penalty}_window" for penalty in _PENALTIES)):
-            settle(name, _optional(_count))
-        for name in ("min_tokens", "min_keep"):
-            settle(name, _count)
-        for name in ("suppress", *(f"{penalty}_exclude" for penalty in _PENALTIES)):
-            settle(name, _ids)
-        for name in (f"{penalty}_scope" for penalty in _PENALTIES):
-            settle(name, _scope)
-        settle("allowed_ids", _optional(_ids))
-        settle("logit_bias", _optional(_bias))
-        settle("seed", _optional(_seed))
-        object.__setattr__(self, "_native", _native.Params(**self._for_native()))
-
-    def _settle(self, name: str, rule: Any) -> None:
-        object.__setattr__(self, name, rule(name, getattr(self, name)))
+        for name, rule in _SETTLE.items():
+            object.__setattr__(self, name, rule(name, getattr(self, name)))
+        object.__setattr__(self, "_native", _native.Params(self._for_native()))
 
     def _for_native(self) -> dict[str, Any]:
-        """The arguments of the core's parameters: a penalty's reach is one of them."""
+        """The core's parameters: a penalty's reach is one of them."""
         values = self.to_dict()
-        del values["seed"]
         for penalty in _PENALTIES:
             parts = [values.pop(f"{penalty}_{part}") for part in ("scope", "window", "exclude")]
             values[penalty] = tuple(parts)
         values["logit_bias"] = list((self.logit_bias or {}).items())
         return values
+
+    @classmethod
+    def profile(cls, name: str, **params: Any) -> SamplingParams:
+        """Parameters that are read as a named stack reads them. The profile turns no stage on.
+
+        >>> params = SamplingParams.profile("llama.cpp", repetition_penalty=1.1)
+        >>> params.repetition_window, params.readings
+        (64, ('typical_exceeds', 'greedy_after_cuts', 'xtc_or_nothing'))
+
+        Args:
+            name: see ``Profile``.
+            **params: parameters by name; they prevail over the profile's.
+
+        Raises:
+            ParameterError: no such profile; and as the class.
+        """
+        profile = Profile.named(name)
+        own = {"order": profile.order, "readings": profile.readings, **profile.penalties}
+        return cls(**{**own, **params})
 
     def to_dict(self) -> dict[str, Any]:
         """All parameters by name.
@@ -143,65 +234,6 @@ class SamplingParams:
         return _rebuild, (self.to_dict(),)
 
 
-class _Bias(dict[int, float]):
-    """A read-only mapping, so that parameters stay the value they are."""
-
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        msg = "logit_bias of SamplingParams cannot be changed: make new parameters"
-        raise TypeError(msg)
-
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
-
-
 def _rebuild(values: dict[str, Any]) -> SamplingParams:
     """Unpickle and copy."""
     return SamplingParams(**values)
-
-
-def _optional(rule: Any) -> Any:
-    return lambda name, value: None if value is None else rule(name, value)
-
-
-def _count(name: str, value: Any) -> int:
-    count = integer(name, value)
-    if count < 0:
-        refuse(name, "an integer of at least 0" if name == "min_tokens" else "at least 1", value)
-    return min(count, _MAX_COUNT)
-
-
-def _seed(name: str, value: Any) -> int:
-    seed = integer(name, value)
-    if not 0 <= seed < 2**64:
-        refuse(name, "an integer in [0, 2^64)", value)
-    return seed
-
-
-def _ids(name: str, value: Any) -> tuple[int, ...]:
-    if isinstance(value, (str, bytes, Mapping)):
-        refuse(name, "a collection of token ids", value)
-    try:
-        listed = list(value)
-    except TypeError:
-        refuse(name, "a collection of token ids", value)
-    ids = tuple(dict.fromkeys(integer(name, item, least=0) for item in listed))
-    if ids and max(ids) >= 2**32:
-        refuse(name, "token ids below 2^32", max(ids))
-    return ids
-
-
-def _scope(name: str, value: Any) -> str:
-    if value not in ("all", "output"):
-        refuse(name, '"all" or "output"', value)
-    return str(value)
-
-
-def _bias(name: str, value: Any) -> _Bias:
-    if not isinstance(value, Mapping):
-        refuse(name, "a mapping {id: bias}", value)
-    biases = {integer(name, key): number(name, bias) for key, bias in value.items()}
-    for key, bias in biases.items():
-        if not 0 <= key < 2**32:
-            refuse(name, "a mapping of token ids of at least 0", key)
-        if math.isnan(bias) or bias == math.inf:
-            refuse(name, "finite or -inf", Words(f"{bias} for token {key}"))
-    return _Bias(biases)

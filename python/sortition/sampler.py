@@ -14,6 +14,7 @@ from sortition._arrays import Logits, row, rows, tokens
 from sortition._checks import integer, refuse
 from sortition.errors import ParameterError
 from sortition.params import SamplingParams
+from sortition.trace import PlannedStage, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,7 @@ class Draw:
         rank: one more than the number of tokens with a better score, in the scores as they came.
         top: the best ``(id, raw logprob)`` of the scores as they came, best first, ties to the lower id.
         kept: how many candidates were left after all stages.
+        trace: what each stage did, if that was asked for.
     """
 
     token: int
@@ -42,6 +44,7 @@ class Draw:
     rank: int
     top: list[tuple[int, float]]
     kept: int
+    trace: Trace | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON, where a log-probability of -inf is ``None``."""
@@ -52,6 +55,7 @@ class Draw:
             "rank": self.rank,
             "top": [{"token": token, "raw_logprob": _json(logprob)} for token, logprob in self.top],
             "kept": self.kept,
+            "trace": None if self.trace is None else self.trace.to_dict(),
         }
 
 
@@ -119,7 +123,7 @@ class Sampler:
         """
         return self._native.sample(logits, mask)
 
-    def draw(self, logits: Logits, mask: Any = None, *, logprobs: int | None = None) -> Draw:
+    def draw(self, logits: Logits, mask: Any = None, *, logprobs: int | None = None, trace: bool = False) -> Draw:
         """Draw a token and record it, like :meth:`sample`, and say how likely it was.
 
         >>> draw = Sampler(SamplingParams(top_k=1)).draw([0.0, 0.0, -1.0], logprobs=2)
@@ -130,13 +134,22 @@ class Sampler:
             logits: as for :meth:`sample`.
             mask: as for :meth:`sample`.
             logprobs: how many of the best tokens to list.
+            trace: whether to record what each stage did. The token is the same.
 
         Raises:
             ParameterError: more ``logprobs`` than tokens; and as :meth:`sample`.
         """
         count = 0 if logprobs is None else integer("logprobs", logprobs, least=0, below=2**32)
-        token, logprob, raw_logprob, rank, top, kept = self._native.draw(logits, mask, count)
-        return Draw(token=token, logprob=logprob, raw_logprob=raw_logprob, rank=rank, top=top, kept=kept)
+        token, logprob, raw_logprob, rank, best, kept, record = self._native.draw(logits, mask, count, bool(trace))
+        return Draw(
+            token=token,
+            logprob=logprob,
+            raw_logprob=raw_logprob,
+            rank=rank,
+            top=best,
+            kept=kept,
+            trace=None if record is None else Trace.made_of(*record),
+        )
 
     def process(self, logits: Logits, mask: Any = None) -> npt.NDArray[np.float32]:
         """The scores after all stages, a new array, -inf where a token was removed. Nothing is drawn.
@@ -148,6 +161,17 @@ class Sampler:
         out = np.empty(scores.shape, np.float32)
         self._native.process(scores, mask, out)
         return out
+
+    def plan(self) -> tuple[PlannedStage, ...]:
+        """The stages that run at this position, in order, and what each needs. A mask is not among them.
+
+        >>> for stage in Sampler(SamplingParams(temperature=0.8, top_k=50, top_p=0.95)).plan():
+        ...     print(stage)
+        temperature: nothing
+        top_k: a selection
+        top_p: the mass, a selection by mass
+        """
+        return tuple(PlannedStage(name, needs) for name, needs in self._native.plan())
 
     def accept(self, token: int) -> None:
         """Record a token that was chosen elsewhere. Ids beyond the vocabulary are not penalised."""

@@ -40,6 +40,21 @@ impl Candidates<'_> {
         }
     }
 
+    /// Keeps the `k` best and all that equal the last of them.
+    pub(crate) fn keep_best_and_ties(&mut self, k: usize) {
+        self.carry_out();
+        if k >= self.scores().len() {
+            return;
+        }
+        let bound = self.bound(k);
+        let count = self.gather(bound);
+        self.adopt(count);
+        if count > k {
+            let (threshold, _) = self.kth(k);
+            self.keep_at_least(threshold, 1);
+        }
+    }
+
     /// Keeps the scores of at least `threshold`, but no fewer than the `min_keep` best.
     pub(crate) fn keep_at_least(&mut self, threshold: f32, min_keep: usize) {
         self.carry_out();

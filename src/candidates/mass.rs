@@ -100,7 +100,7 @@ impl Candidates<'_> {
     }
 
     /// The scores that weights are made of, and the largest of them.
-    fn weighed(&self, total: Total) -> (&[f32], f32) {
+    pub(super) fn weighed(&self, total: Total) -> (&[f32], f32) {
         if total.shift == 0.0 { (self.scores(), self.max) } else { (&self.scratch.shifted, 0.0) }
     }
 

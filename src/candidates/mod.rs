@@ -11,10 +11,16 @@
 //! no vocabulary is ever sorted.
 
 mod cuts;
+mod likely;
 mod mass;
 mod nucleus;
+mod prefix;
+mod rewrite;
+mod typical;
 
 pub(crate) use cuts::MET;
+pub(crate) use prefix::Ranked;
+pub(crate) use rewrite::scaled;
 
 use crate::error::Error;
 use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
@@ -52,6 +58,11 @@ struct Scratch {
     shifted: Vec<f32>,
     /// Sort keys.
     keys: Vec<u64>,
+    /// Sorted candidates, candidates by their distance, ids to remove, and scores before they were written anew.
+    ranked: Vec<Ranked>,
+    near: Vec<typical::Near>,
+    gone: Vec<u32>,
+    before: Vec<f32>,
 }
 
 /// What the first read of a row sums, at which temperature.
@@ -85,6 +96,8 @@ pub(crate) struct Candidates<'a> {
     max: f32,
     /// The sum of all weights, once it is known for these scores and this temperature.
     total: Option<mass::Total>,
+    /// What turns the scores that [`Self::remembered`] knows into log-probabilities.
+    before: Option<rewrite::Before>,
 }
 
 impl<'a> Candidates<'a> {
@@ -121,6 +134,7 @@ impl<'a> Candidates<'a> {
             temperature: 1.0,
             max,
             total: None,
+            before: None,
         };
         if let Sums::Rough(temperature) | Sums::Exact(temperature) = sums {
             this.temperature = temperature;
@@ -206,12 +220,15 @@ impl<'a> Candidates<'a> {
     /// Replaces the score of `id` by `change` of it. A token that is impossible or unknown stays so, and a change does not
     /// make one impossible unless it returns -inf. Call [`Self::settle`] after the last change.
     pub(crate) fn change(&mut self, id: u32, change: impl FnOnce(f32) -> f32) {
-        debug_assert!(!matches!(self.view, View::List(_)), "scores change before the cuts");
-        let place = id as usize;
-        if place >= self.input.len() || self.scores()[place] == f32::NEG_INFINITY {
+        self.carry_out();
+        let place = match self.view {
+            View::List(length) => self.store.ids[..length].binary_search(&id).unwrap_or(length),
+            View::Input | View::Copy => id as usize,
+        };
+        if self.scores().get(place).is_none_or(|&x| x == f32::NEG_INFINITY) {
             return;
         }
-        let score = &mut self.copy()[place];
+        let score = &mut self.owned()[place];
         *score = change(*score);
         self.scratch.stale[place / BLOCK] = true;
     }
@@ -219,14 +236,14 @@ impl<'a> Candidates<'a> {
     /// Makes all tokens impossible whose bit in the packed `mask` is zero or missing.
     pub(crate) fn mask(&mut self, mask: &[u32]) {
         let kernels = self.kernels;
-        (kernels.mask)(self.copy(), mask);
+        (kernels.mask)(self.owned(), mask);
         self.scratch.stale.fill(true);
     }
 
     /// Makes all tokens impossible but those of `allowed`.
     pub(crate) fn allow(&mut self, allowed: &[u32]) {
         let kept: Vec<(u32, f32)> = allowed.iter().map(|&id| (id, self.scores()[id as usize])).collect();
-        let copy = self.copy();
+        let copy = self.owned();
         copy.fill(f32::NEG_INFINITY);
         for (id, score) in kept {
             copy[id as usize] = score;
@@ -234,19 +251,26 @@ impl<'a> Candidates<'a> {
         self.scratch.stale.fill(true);
     }
 
-    /// Every score as it came.
-    pub(crate) fn restore(&mut self) {
-        if self.view == View::Copy {
-            self.store.copy.copy_from_slice(self.input);
-            self.scratch.stale.fill(true);
-            self.settle();
-        }
+    /// Every token with its score as it came, and no temperature.
+    pub(crate) fn restart(&mut self) {
+        self.view = View::Input;
+        self.floor = f32::MIN;
+        self.temperature = 1.0;
+        self.total = None;
+        self.scratch.blocks.resize(self.input.len().div_ceil(BLOCK), Block::default());
+        (self.kernels.scan)(self.input, &mut self.scratch.blocks);
+        self.max = largest(&self.scratch.blocks);
     }
 
-    /// Brings the maxima up to date after changes.
+    /// Brings the maxima up to date after changes; a list loses what has become impossible.
     pub(crate) fn settle(&mut self) {
-        if self.view != View::Copy {
-            return;
+        match self.view {
+            View::Input => return,
+            View::List(_) => {
+                let count = self.gather(f32::MIN);
+                return self.adopt(count);
+            }
+            View::Copy => {}
         }
         let Scratch { blocks, stale, .. } = &mut *self.scratch;
         for ((xs, block), stale) in self.store.copy.chunks(BLOCK).zip(blocks.iter_mut()).zip(stale) {
@@ -258,16 +282,25 @@ impl<'a> Candidates<'a> {
         self.total = None;
     }
 
-    /// The copy of the row, made at the first change.
-    fn copy(&mut self) -> &mut [f32] {
+    /// The scores, to be changed: of the row a copy, made at the first change.
+    fn owned(&mut self) -> &mut [f32] {
+        self.carry_out();
         if self.view == View::Input {
             self.store.copy.clear();
             self.store.copy.extend_from_slice(self.input);
-            self.scratch.stale.clear();
-            self.scratch.stale.resize(self.scratch.blocks.len(), false);
             self.view = View::Copy;
+            self.refresh();
         }
-        &mut self.store.copy
+        match self.view {
+            View::List(length) => &mut self.store.scores[..length],
+            View::Input | View::Copy => &mut self.store.copy,
+        }
+    }
+
+    /// Nothing is stale.
+    fn refresh(&mut self) {
+        self.scratch.stale.clear();
+        self.scratch.stale.resize(self.scratch.blocks.len(), false);
     }
 
     /// Carries out a cut that was only noted.
@@ -310,6 +343,7 @@ impl<'a> Candidates<'a> {
         self.scratch.blocks.resize(length.div_ceil(BLOCK), Block::default());
         (self.kernels.scan)(&self.store.scores[..length], &mut self.scratch.blocks);
         self.max = largest(&self.scratch.blocks);
+        self.refresh();
     }
 }
 

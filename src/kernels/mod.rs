@@ -82,6 +82,8 @@ pub struct Kernels {
     pub(crate) bracket: Bracket,
     pub(crate) weights: fn(&[f32], Base, f32, &mut [f32]),
     pub(crate) moment: fn(&[f32], Base, f32) -> f64,
+    pub(crate) spread: fn(&[f32], f32) -> [f64; 2],
+    pub(crate) least: fn(&[f32]) -> f32,
     pub(crate) gather: Gather,
     pub(crate) position: fn(&[f32], f32) -> Option<usize>,
     pub(crate) count: fn(&[f32], f32) -> usize,

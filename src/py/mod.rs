@@ -20,7 +20,7 @@ mod _native {
         argmax, available, entropy, log_softmax, logsumexp, sample_rows, select_isa, softmax, top_k, top_p, used,
     };
     #[pymodule_export]
-    use super::params::PyParams;
+    use super::params::{PyParams, profile};
     #[pymodule_export]
     use super::sampler::PySampler;
 

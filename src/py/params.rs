@@ -1,8 +1,9 @@
 //! `Params`, as Python hands them over: types are settled there, ranges here.
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::{Params, Reach, Scope};
+use crate::{Error, Params, Profile, Reach, Readings, Scope, Stage};
 
 /// Checked parameters, without the seed.
 #[pyclass(name = "Params", module = "sortition._native", frozen)]
@@ -11,47 +12,89 @@ pub(super) struct PyParams(pub(super) Params);
 /// `(scope, window, exclude)` of a penalty.
 type ReachTuple = (String, Option<u64>, Vec<u32>);
 
+/// The entries of the dictionary, one for every parameter.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Values {
+    temperature: f64,
+    dynatemp_range: Option<f64>,
+    dynatemp_exponent: f64,
+    top_n_sigma: Option<f64>,
+    min_k: Option<f64>,
+    top_k: Option<u64>,
+    typical_p: Option<f64>,
+    top_p: Option<f64>,
+    min_p: Option<f64>,
+    p_less: Option<f64>,
+    epsilon: Option<f64>,
+    eta: Option<f64>,
+    top_a: Option<f64>,
+    tfs: Option<f64>,
+    top_h: Option<f64>,
+    xtc_probability: Option<f64>,
+    xtc_threshold: f64,
+    xtc_protect: Vec<u32>,
+    mirostat: Option<u32>,
+    mirostat_tau: f64,
+    mirostat_eta: f64,
+    adaptive_target: Option<f64>,
+    adaptive_decay: f64,
+    repetition_penalty: Option<f64>,
+    repetition: ReachTuple,
+    frequency_penalty: Option<f64>,
+    frequency: ReachTuple,
+    presence_penalty: Option<f64>,
+    presence: ReachTuple,
+    logit_bias: Vec<(u32, f64)>,
+    suppress: Vec<u32>,
+    allowed_ids: Option<Vec<u32>>,
+    min_tokens: u64,
+    min_keep: u64,
+    order: Option<Vec<String>>,
+    readings: Vec<String>,
+}
+
 #[pymethods]
 impl PyParams {
     #[new]
-    #[pyo3(signature = (
-        *, temperature, top_k, top_p, min_p, repetition_penalty, repetition, frequency_penalty, frequency,
-        presence_penalty, presence, logit_bias, suppress, allowed_ids, min_tokens, min_keep,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "one for every parameter")]
-    fn new(
-        temperature: f64,
-        top_k: Option<u64>,
-        top_p: Option<f64>,
-        min_p: Option<f64>,
-        repetition_penalty: Option<f64>,
-        repetition: ReachTuple,
-        frequency_penalty: Option<f64>,
-        frequency: ReachTuple,
-        presence_penalty: Option<f64>,
-        presence: ReachTuple,
-        logit_bias: Vec<(u32, f64)>,
-        suppress: Vec<u32>,
-        allowed_ids: Option<Vec<u32>>,
-        min_tokens: u64,
-        min_keep: u64,
-    ) -> PyResult<Self> {
+    fn new(values: Values) -> PyResult<Self> {
         let params = Params {
-            temperature,
-            top_k,
-            top_p,
-            min_p,
-            repetition_penalty,
-            repetition: reach(repetition),
-            frequency_penalty,
-            frequency: reach(frequency),
-            presence_penalty,
-            presence: reach(presence),
-            logit_bias,
-            suppress,
-            allowed_ids,
-            min_tokens,
-            min_keep,
+            temperature: values.temperature,
+            dynatemp_range: values.dynatemp_range,
+            dynatemp_exponent: values.dynatemp_exponent,
+            top_n_sigma: values.top_n_sigma,
+            min_k: values.min_k,
+            top_k: values.top_k,
+            typical_p: values.typical_p,
+            top_p: values.top_p,
+            min_p: values.min_p,
+            p_less: values.p_less,
+            epsilon: values.epsilon,
+            eta: values.eta,
+            top_a: values.top_a,
+            tfs: values.tfs,
+            top_h: values.top_h,
+            xtc_probability: values.xtc_probability,
+            xtc_threshold: values.xtc_threshold,
+            xtc_protect: values.xtc_protect,
+            mirostat: values.mirostat,
+            mirostat_tau: values.mirostat_tau,
+            mirostat_eta: values.mirostat_eta,
+            adaptive_target: values.adaptive_target,
+            adaptive_decay: values.adaptive_decay,
+            repetition_penalty: values.repetition_penalty,
+            repetition: reach(values.repetition),
+            frequency_penalty: values.frequency_penalty,
+            frequency: reach(values.frequency),
+            presence_penalty: values.presence_penalty,
+            presence: reach(values.presence),
+            logit_bias: values.logit_bias,
+            suppress: values.suppress,
+            allowed_ids: values.allowed_ids,
+            min_tokens: values.min_tokens,
+            min_keep: values.min_keep,
+            order: values.order.map(|names| order(&names)).transpose()?,
+            readings: readings(&values.readings)?,
             seed: 0,
         };
         params.check()?;
@@ -62,4 +105,40 @@ impl PyParams {
 fn reach((scope, window, exclude): ReachTuple) -> Reach {
     let scope = if scope == "output" { Scope::Output } else { Scope::All };
     Reach { scope, window: window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)), exclude }
+}
+
+fn order(names: &[String]) -> Result<Vec<Stage>, Error> {
+    let unknown = |name| Error::Range { name: "order", range: "every soft stage once", value: format!("{name:?}") };
+    names.iter().map(|name| Stage::named(name).ok_or_else(|| unknown(name))).collect()
+}
+
+fn readings(names: &[String]) -> Result<Readings, Error> {
+    let mut readings = Readings::default();
+    for name in names {
+        let unknown = || Error::Range { name: "readings", range: "names of readings", value: format!("{name:?}") };
+        *readings.named(name).ok_or_else(unknown)? = true;
+    }
+    Ok(readings)
+}
+
+/// A profile by its name: order, readings, and the parameters of penalties.
+#[pyfunction]
+pub(super) fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+    let profile = Profile::named(name).ok_or_else(|| Error::Range {
+        name: "profile",
+        range: "one of sortition, transformers, vllm, openai, llama.cpp",
+        value: format!("{name:?}"),
+    })?;
+    let fields = PyDict::new(py);
+    fields.set_item("name", profile.name)?;
+    fields.set_item("order", profile.order.into_iter().map(Stage::name).collect::<Vec<_>>())?;
+    fields.set_item("readings", profile.readings.on())?;
+    for (penalty, reach) in
+        [("repetition", &profile.repetition), ("frequency", &profile.additive), ("presence", &profile.additive)]
+    {
+        let scope = if reach.scope == Scope::Output { "output" } else { "all" };
+        fields.set_item(format!("{penalty}_scope"), scope)?;
+        fields.set_item(format!("{penalty}_window"), reach.window)?;
+    }
+    Ok(fields)
 }

@@ -5,14 +5,17 @@ use pyo3::prelude::*;
 
 use super::array::{Mask, Row};
 use super::{detached, params::PyParams};
-use crate::{Draw, Params, Sampler};
+use crate::{Draw, Params, Sampler, Trace};
 
 /// See `_native.pyi`.
 #[pyclass(name = "Sampler", module = "sortition._native")]
 pub(super) struct PySampler(Sampler);
 
-/// `(token, logprob, raw_logprob, rank, top, kept)`.
-type DrawTuple = (u32, f64, f64, usize, Vec<(u32, f64)>, usize);
+/// `(token, logprob, raw_logprob, rank, top, kept, trace)`.
+type DrawTuple<'py> = (u32, f64, f64, usize, Vec<(u32, f64)>, usize, Option<TraceTuple<'py>>);
+
+/// `(stage, before, after, mass, limit)` of each step, and the fate of each token.
+type TraceTuple<'py> = (Vec<(&'static str, usize, usize, f64, Option<f64>)>, Bound<'py, PyArray1<u8>>);
 
 #[pymethods]
 impl PySampler {
@@ -36,11 +39,20 @@ impl PySampler {
         detached(py, || self.0.sample(row, mask))
     }
 
-    fn draw(&mut self, py: Python<'_>, logits: Row<'_>, mask: Option<Mask<'_>>, top: usize) -> PyResult<DrawTuple> {
+    fn draw<'py>(
+        &mut self,
+        py: Python<'py>,
+        logits: Row<'_>,
+        mask: Option<Mask<'_>>,
+        top: usize,
+        trace: bool,
+    ) -> PyResult<DrawTuple<'py>> {
         let row = logits.scores()?;
         let mask = mask.as_ref().map(Mask::words).transpose()?;
-        let Draw { token, logprob, raw_logprob, rank, top, kept } = detached(py, || self.0.draw(row, mask, top))?;
-        Ok((token, logprob, raw_logprob, rank, top, kept))
+        let draw =
+            detached(py, || if trace { self.0.draw_traced(row, mask, top) } else { self.0.draw(row, mask, top) })?;
+        let Draw { token, logprob, raw_logprob, rank, top, kept, trace } = draw;
+        Ok((token, logprob, raw_logprob, rank, top, kept, trace.map(|trace| record(py, &trace))))
     }
 
     fn process(
@@ -54,6 +66,11 @@ impl PySampler {
         let mask = mask.as_ref().map(Mask::words).transpose()?;
         let out = out.as_slice_mut()?;
         detached(py, || self.0.process(row, mask, out))
+    }
+
+    /// The stages that run, and what each needs.
+    fn plan(&self) -> Vec<(&'static str, &'static str)> {
+        self.0.plan().map(|stage| (stage.name(), stage.needs())).collect()
     }
 
     fn accept(&mut self, token: u32) {
@@ -91,4 +108,9 @@ impl PySampler {
     fn stream(&self) -> u32 {
         self.0.stream()
     }
+}
+
+fn record<'py>(py: Python<'py>, trace: &Trace) -> TraceTuple<'py> {
+    let steps = trace.steps().iter().map(|step| (step.stage.name(), step.before, step.after, step.mass, step.limit));
+    (steps.collect(), PyArray1::from_slice(py, trace.fates()))
 }

@@ -5,13 +5,9 @@
 use crate::candidates::{Candidates, MET};
 use crate::kernels::ceil;
 
-/// Inclusive; `p = 0` cuts nothing.
-pub(super) fn apply(candidates: &mut Candidates<'_>, p: Option<f64>, min_keep: usize) {
-    match p {
-        Some(p) if p > 0.0 => {
-            let threshold = f64::from(candidates.max()) + candidates.temperature() * (p * MET).ln();
-            candidates.keep_at_least(ceil(threshold), min_keep);
-        }
-        _ => {}
-    }
+/// Inclusive; `p > 0`.
+pub(super) fn apply(candidates: &mut Candidates<'_>, p: Option<f64>, min_keep: usize) -> Option<f64> {
+    let threshold = f64::from(candidates.max()) + candidates.temperature() * (p? * MET).ln();
+    candidates.keep_at_least(ceil(threshold), min_keep);
+    Some(threshold)
 }

@@ -1,166 +1,159 @@
-//! Every change of the scores, one file a stage, and the order in which they come.
+//! Every change of the scores, one file a stage, and the walk through them.
 //!
-//! The hard rules first: what they remove stays removed. Then bias and penalties, the temperature, the cuts, the draw.
+//! The hard rules first: what they remove stays removed. Then the soft stages in the order of the plan, by default bias and
+//! penalties, the temperature, the cuts; and a policy, which stands in the place of the cuts.
 
+mod adaptive_p;
+mod epsilon;
+mod eta;
 mod logit_bias;
+mod min_k;
 mod min_p;
+mod mirostat;
+mod p_less;
 mod penalties;
+mod plan;
+mod policy;
 mod rules;
 mod temperature;
+mod tfs;
+mod top_a;
+mod top_h;
 mod top_k;
+mod top_n_sigma;
 mod top_p;
+mod typical;
+mod xtc;
 
+pub(crate) use plan::Plan;
+pub(crate) use policy::Memory;
 pub(crate) use temperature::write_scaled;
 
 use crate::candidates::Candidates;
 use crate::error::Error;
 use crate::history::History;
 use crate::params::Params;
+use crate::rng::{Address, Purpose};
+use crate::stage::{Kind, Stage};
 
-/// A stage, by the name that parameters and errors use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stage {
-    /// A packed bit mask, and the end of the vocabulary.
-    Mask,
-    /// The only ids that are possible.
-    AllowedIds,
-    /// Ids that are impossible.
-    Suppress,
-    /// No stop token before so many outputs.
-    MinTokens,
-    /// A number added to the score of an id.
-    LogitBias,
-    /// Divides or multiplies the score of a token that was seen.
-    Repetition,
-    /// Takes from a score for every time the token was seen.
-    Frequency,
-    /// Takes from a score if the token was seen.
-    Presence,
-    /// Divides all scores.
-    Temperature,
-    /// The `k` best.
-    TopK,
-    /// The shortest prefix of a given mass.
-    TopP,
-    /// A share of the best one's probability.
-    MinP,
-}
-
-/// The order. Those before [`Stage::Temperature`] change scores, those behind it cut.
-pub(crate) const ORDER: [Stage; 12] = [
-    Stage::Mask,
-    Stage::AllowedIds,
-    Stage::Suppress,
-    Stage::MinTokens,
-    Stage::LogitBias,
-    Stage::Repetition,
-    Stage::Frequency,
-    Stage::Presence,
-    Stage::Temperature,
-    Stage::TopK,
-    Stage::TopP,
-    Stage::MinP,
-];
-
-impl Stage {
-    /// The name that parameters and errors use.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mask => "mask",
-            Self::AllowedIds => "allowed_ids",
-            Self::Suppress => "suppress",
-            Self::MinTokens => "min_tokens",
-            Self::LogitBias => "logit_bias",
-            Self::Repetition => "repetition",
-            Self::Frequency => "frequency",
-            Self::Presence => "presence",
-            Self::Temperature => "temperature",
-            Self::TopK => "top_k",
-            Self::TopP => "top_p",
-            Self::MinP => "min_p",
-        }
-    }
-}
+/// Told of each stage, of the limit that it used if that is a number it had at hand, and of the candidates it left.
+pub(crate) type Observer<'o> = dyn FnMut(Stage, Option<f64>, &mut Candidates<'_>) + 'o;
 
 /// All that the stages look at beside the scores.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting<'a> {
     pub(crate) params: &'a Params,
+    pub(crate) plan: &'a Plan,
     pub(crate) history: &'a History,
     pub(crate) mask: Option<&'a [u32]>,
     pub(crate) stop_tokens: &'a [u32],
+    pub(crate) memory: Memory,
+    pub(crate) address: Address,
 }
 
-impl Setting<'_> {
-    /// Whether the stage has anything to do.
-    fn active(&self, stage: Stage) -> bool {
+impl<'a> Setting<'a> {
+    /// Whether a hard rule has anything to do.
+    fn active(&self, rule: Stage) -> bool {
         let params = self.params;
-        match stage {
+        match rule {
             Stage::Mask => self.mask.is_some(),
             Stage::AllowedIds => params.allowed_ids.is_some(),
             Stage::Suppress => !params.suppress.is_empty(),
             Stage::MinTokens => {
                 !self.stop_tokens.is_empty() && (self.history.output().len() as u64) < params.min_tokens
             }
-            Stage::LogitBias => !params.logit_bias.is_empty(),
-            Stage::Repetition => params.repetition_penalty.is_some(),
-            Stage::Frequency => params.frequency_penalty.is_some(),
-            Stage::Presence => params.presence_penalty.is_some(),
-            Stage::Temperature => true,
-            Stage::TopK => params.top_k.is_some(),
-            Stage::TopP => params.top_p.is_some(),
-            Stage::MinP => params.min_p.is_some(),
+            _ => false,
         }
     }
 
-    /// Whether scores come to the draw, or to a cut by mass, as the caller gave them: then the first read of the row can
-    /// sum the weights, at this temperature.
+    /// The stages that run on this row, in order.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> + use<'a> {
+        let this = *self;
+        Stage::hard().filter(move |&rule| this.active(rule)).chain(this.plan.soft.iter().copied())
+    }
+
+    /// The temperature at which the first read of the row can sum the weights: scores come to the draw, or to a stage that
+    /// needs weights, as the caller gave them.
     pub(crate) fn weighs_whole_row(&self) -> Option<f64> {
-        let mass_first = self.params.top_k.is_none() && (self.params.top_p.is_some() || self.params.min_p.is_none());
-        let untouched = !ORDER.iter().any(|&stage| changes_scores(stage) && self.active(stage));
-        (mass_first && untouched && self.params.temperature > 0.0).then_some(self.params.temperature)
+        let untouched = !Stage::hard().any(|rule| self.active(rule));
+        self.plan.weigh().filter(|_| untouched)
     }
 }
 
-fn changes_scores(stage: Stage) -> bool {
-    ORDER.iter().take_while(|&&other| other != Stage::Temperature).any(|&other| other == stage)
-}
-
-/// Runs every stage on the candidates of `row`, which are all its tokens.
+/// Runs every stage on the candidates of a row, which are all its tokens.
 ///
 /// # Errors
 ///
 /// [`Error::NoCandidate`] with the stage that left none.
-pub(crate) fn run(setting: Setting<'_>, candidates: &mut Candidates<'_>) -> Result<(), Error> {
+pub(crate) fn run(
+    setting: Setting<'_>,
+    candidates: &mut Candidates<'_>,
+    observer: Option<&mut Observer<'_>>,
+) -> Result<(), Error> {
     if candidates.is_empty() {
         return Err(Error::NoCandidate { row: None, stage: None });
     }
+    if let Some(observer) = observer {
+        return walk_step_by_step(setting, candidates, observer);
+    }
     let mut changed = false;
-    for stage in ORDER.into_iter().filter(|&stage| changes_scores(stage) && setting.active(stage)) {
-        change(stage, setting, candidates);
-        changed = true;
+    for stage in setting.stages() {
+        if edits(stage) {
+            change(stage, setting, candidates);
+            changed = true;
+            continue;
+        }
+        if std::mem::take(&mut changed) {
+            candidates.settle();
+            if candidates.is_empty() {
+                break;
+            }
+        }
+        cut(stage, setting, candidates);
     }
     if changed {
         candidates.settle();
-        if candidates.is_empty() {
-            return Err(Error::NoCandidate { row: None, stage: Some(emptied_by(setting, candidates)) });
-        }
     }
-    if setting.params.temperature == 0.0 {
-        candidates.keep_best(1);
-        return Ok(());
-    }
-    candidates.set_temperature(setting.params.temperature);
-    for stage in ORDER.into_iter().filter(|&stage| !changes_scores(stage) && setting.active(stage)) {
-        cut(stage, setting.params, candidates);
+    if candidates.is_empty() {
+        // Which stage was it? They run once more, one at a time.
+        candidates.restart();
+        return walk_step_by_step(setting, candidates, &mut |_, _, _| {});
     }
     Ok(())
 }
 
+/// Like [`run`], with the candidates brought up to date after each stage.
+fn walk_step_by_step(
+    setting: Setting<'_>,
+    candidates: &mut Candidates<'_>,
+    observer: &mut Observer<'_>,
+) -> Result<(), Error> {
+    for stage in setting.stages() {
+        let limit = if edits(stage) {
+            change(stage, setting, candidates);
+            candidates.settle();
+            None
+        } else {
+            cut(stage, setting, candidates)
+        };
+        if candidates.is_empty() {
+            return Err(Error::NoCandidate { row: None, stage: Some(stage) });
+        }
+        observer(stage, limit, candidates);
+    }
+    Ok(())
+}
+
+fn edits(stage: Stage) -> bool {
+    matches!(stage.kind(), Kind::Rule | Kind::Edit)
+}
+
+/// Runs a stage that changes single scores.
 fn change(stage: Stage, setting: Setting<'_>, candidates: &mut Candidates<'_>) {
     let Setting { params, history, .. } = setting;
+    if candidates.temperature() != 1.0 {
+        candidates.write_temperature();
+    }
     match stage {
         Stage::Mask => rules::mask(candidates, setting.mask),
         Stage::AllowedIds => rules::allowed_ids(candidates, params.allowed_ids.as_deref()),
@@ -172,32 +165,31 @@ fn change(stage: Stage, setting: Setting<'_>, candidates: &mut Candidates<'_>) {
         }
         Stage::Frequency => penalties::frequency(candidates, params.frequency_penalty, history.frequency.as_ref()),
         Stage::Presence => penalties::presence(candidates, params.presence_penalty, history.presence.as_ref()),
-        Stage::Temperature | Stage::TopK | Stage::TopP | Stage::MinP => {}
-    }
-}
-
-fn cut(stage: Stage, params: &Params, candidates: &mut Candidates<'_>) {
-    let min_keep = usize::try_from(params.min_keep).unwrap_or(usize::MAX);
-    match stage {
-        Stage::TopK => top_k::apply(candidates, params.top_k, min_keep),
-        Stage::TopP => top_p::apply(candidates, params.top_p, min_keep),
-        Stage::MinP => min_p::apply(candidates, params.min_p, min_keep),
         _ => {}
     }
 }
 
-/// Which stage left no candidate: they run once more, one at a time.
-fn emptied_by(setting: Setting<'_>, candidates: &mut Candidates<'_>) -> Stage {
-    candidates.restore();
-    let changing = ORDER.into_iter().filter(|&stage| changes_scores(stage) && setting.active(stage));
-    let mut last = Stage::Mask;
-    for stage in changing {
-        change(stage, setting, candidates);
-        candidates.settle();
-        last = stage;
-        if candidates.is_empty() {
-            break;
-        }
+/// Runs a stage that looks at the whole distribution; returns the limit that it used, if it is a number it had at hand.
+fn cut(stage: Stage, setting: Setting<'_>, candidates: &mut Candidates<'_>) -> Option<f64> {
+    let Setting { params, plan, .. } = setting;
+    let readings = params.readings;
+    let min_keep = usize::try_from(params.min_keep).unwrap_or(usize::MAX);
+    match stage {
+        Stage::Temperature => Some(temperature::apply(candidates, params)),
+        Stage::TopNSigma => top_n_sigma::apply(candidates, params.top_n_sigma, min_keep),
+        Stage::MinK => min_k::apply(candidates, params.min_k, min_keep),
+        Stage::TopK => top_k::apply(candidates, params.top_k, min_keep, readings.top_k_ties),
+        Stage::Typical => typical::apply(candidates, params.typical_p, min_keep, readings),
+        Stage::TopP => top_p::apply(candidates, params.top_p, min_keep),
+        Stage::MinP => min_p::apply(candidates, params.min_p, min_keep),
+        Stage::PLess => p_less::apply(candidates, params.p_less, min_keep),
+        Stage::Epsilon => epsilon::apply(candidates, params.epsilon, min_keep, readings.floor_ties),
+        Stage::Eta => eta::apply(candidates, params.eta, min_keep, readings.floor_ties),
+        Stage::TopA => top_a::apply(candidates, params.top_a, min_keep),
+        Stage::Tfs => tfs::apply(candidates, params.tfs, min_keep),
+        Stage::TopH => top_h::apply(candidates, params.top_h, min_keep, readings.top_h_whole),
+        Stage::Xtc => xtc::apply(candidates, params, min_keep, setting.address.coin(Purpose::Xtc)),
+        Stage::Mirostat | Stage::AdaptiveP => Some(plan.policy?.apply(candidates, setting.memory)),
+        _ => None,
     }
-    last
 }

@@ -2,9 +2,13 @@
 
 use crate::candidates::Candidates;
 
-/// Keeps exactly `k`, or all there are, or `min_keep` if that is more.
-pub(super) fn apply(candidates: &mut Candidates<'_>, k: Option<u64>, min_keep: usize) {
-    if let Some(k) = k {
-        candidates.keep_best(usize::try_from(k).unwrap_or(usize::MAX).max(min_keep));
+/// Keeps exactly `k`, or all there are, or `min_keep` if that is more; with `ties` also all that equal the last of them.
+pub(super) fn apply(candidates: &mut Candidates<'_>, k: Option<u64>, min_keep: usize, ties: bool) -> Option<f64> {
+    let k = usize::try_from(k?).unwrap_or(usize::MAX).max(min_keep);
+    if ties {
+        candidates.keep_best_and_ties(k);
+    } else {
+        candidates.keep_best(k);
     }
+    None
 }

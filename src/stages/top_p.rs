@@ -2,10 +2,8 @@
 
 use crate::candidates::Candidates;
 
-/// The mass is that of the candidates as they are here. The token that crosses `p` stays; `p = 1` cuts nothing.
-pub(super) fn apply(candidates: &mut Candidates<'_>, p: Option<f64>, min_keep: usize) {
-    match p {
-        Some(p) if p < 1.0 => candidates.keep_mass(p, min_keep),
-        _ => {}
-    }
+/// The mass is that of the candidates as they are here. The token that crosses `p` stays; `p < 1`.
+pub(super) fn apply(candidates: &mut Candidates<'_>, p: Option<f64>, min_keep: usize) -> Option<f64> {
+    candidates.keep_mass(p?, min_keep);
+    None
 }

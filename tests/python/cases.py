@@ -151,6 +151,8 @@ class ReferenceSampler:
     stop_tokens: Sequence[int] = ()
     stream: int = 0
     output: list[int] = field(default_factory=list)
+    memories: list[tuple[Any, Any]] = field(default_factory=list)
+    """What mirostat and adaptive-p remember after each output."""
 
     @property
     def seed(self) -> int:
@@ -162,7 +164,8 @@ class ReferenceSampler:
 
     def _request(self, mask: Any) -> dict[str, Any]:
         own = ("prompt", "output", "vocab_size", "stop_tokens", "stream", "seed")
-        return {"mask": mask, **{name: getattr(self, name) for name in own}}
+        mu, average = self.memories[-1] if self.memories else (None, None)
+        return {"mask": mask, "mu": mu, "average": average, **{name: getattr(self, name) for name in own}}
 
     def process(self, logits: Any, mask: Any = None) -> np.ndarray:
         return reference.process(logits, self.params, **self._request(mask))
@@ -170,6 +173,7 @@ class ReferenceSampler:
     def draw(self, logits: Any, mask: Any = None, logprobs: int | None = None) -> reference.Drawn:
         drawn = reference.draw(logits, self.params, logprobs=logprobs or 0, **self._request(mask))
         self.output.append(drawn.token)
+        self.memories.append((drawn.mu, drawn.average))
         return drawn
 
     def sample(self, logits: Any, mask: Any = None) -> int:
@@ -177,13 +181,23 @@ class ReferenceSampler:
 
     def accept(self, token: int) -> None:
         self.output.append(token)
+        self.memories.append(self.memories[-1] if self.memories else (None, None))
 
     def rollback(self, count: int) -> None:
         del self.output[len(self.output) - count :]
+        del self.memories[len(self.memories) - count :]
 
     def fork(self, count: int) -> list[ReferenceSampler]:
         return [
-            ReferenceSampler(self.params, self.prompt, self.vocab_size, self.stop_tokens, stream, list(self.output))
+            ReferenceSampler(
+                self.params,
+                self.prompt,
+                self.vocab_size,
+                self.stop_tokens,
+                stream,
+                list(self.output),
+                list(self.memories),
+            )
             for stream in range(count)
         ]
 

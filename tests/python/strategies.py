@@ -104,6 +104,50 @@ def sampling_params(draw: st.DrawFn, vocab: int) -> dict[str, Any]:
     return {name: draw(choices[name]) for name in sorted(names)}
 
 
+@st.composite
+def stage_params(draw: st.DrawFn, vocab: int) -> dict[str, Any]:
+    """Any subset of all stages, with values from the whole range and from where it matters."""
+    params = draw(sampling_params(vocab))
+    share = st.sampled_from([1e-9, 0.1, 0.3, 0.5, 0.75, 0.9, 0.999, 1.0]) | st.floats(0.01, 1)
+    least = st.sampled_from([1e-300, 1e-9, 1e-3, 0.05, 0.2, 0.5, 0.99]) | st.floats(1e-6, 0.999)
+    cuts: dict[str, st.SearchStrategy[Any]] = {
+        "top_n_sigma": st.floats(0.01, 4),
+        "min_k": st.sampled_from([0, 1.0, 17.5, 200.0]),
+        "typical_p": share,
+        "p_less": st.sampled_from([1.5, 2, 3.0, 10.0]),
+        "epsilon": least,
+        "eta": least,
+        "top_a": st.sampled_from([1e-9, 0.01, 0.2, 0.9, 2.0]),
+        "tfs": share,
+        "top_h": st.sampled_from([1e-6, 0.1, 0.4, 0.7, 0.99, 1.0, 3.0]),
+        "xtc_probability": st.sampled_from([0, 0.3, 1.0]),
+        "top_k": st.integers(1, 2 * vocab),
+        "top_p": share,
+        "min_p": st.sampled_from([0.0, 1e-30, 0.01, 0.1, 0.5, 1.0]),
+    }
+    details: dict[str, st.SearchStrategy[Any]] = {
+        "xtc_threshold": st.sampled_from([1e-9, 0.01, 0.1, 0.3, 0.5, 0.6]),
+        "xtc_protect": st.lists(st.integers(0, vocab - 1), max_size=3),
+    }
+    policies: dict[str, st.SearchStrategy[Any]] = {
+        "mirostat": st.sampled_from([1, 2]),
+        "adaptive_target": st.sampled_from([0.0, 0.2, 0.7, 1.0]),
+    }
+    for name in cuts:
+        params.pop(name, None)
+    kind = draw(st.sampled_from(["cuts"] * 4 + [*policies]))
+    if kind == "cuts":
+        names = draw(st.sets(st.sampled_from(sorted(cuts)), max_size=4))
+        params |= {name: draw(cuts[name]) for name in sorted(names)}
+        params |= {name: draw(strategy) for name, strategy in details.items()}
+    else:
+        params[kind] = draw(policies[kind])
+    if draw(st.booleans()):
+        params["dynatemp_range"] = draw(st.sampled_from([0.3, 1.0, 5.0]))
+        params["dynatemp_exponent"] = draw(st.sampled_from([0, 0.5, 1, 2.0]))
+    return params
+
+
 def histories(vocab: int) -> st.SearchStrategy[list[int]]:
     """Token ids that a vocabulary of this size holds."""
     return st.lists(st.integers(0, vocab - 1), max_size=12)

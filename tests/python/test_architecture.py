@@ -25,7 +25,8 @@ PYTHON = sorted((ROOT / "python" / "sortition").rglob("*.py"))
 # The rooms from the top of the house to its ground. A room knows those below it.
 FLOORS = [
     {"py"},
-    {"batch", "functions", "sampler", "trace"},
+    {"batch", "functions", "sampler"},
+    {"trace"},
     {"stages"},
     {"candidates"},
     {"kernels"},
@@ -33,11 +34,9 @@ FLOORS = [
     {"kernels::generic"},
 ]
 # Plain values: whoever wants may know them, and they know only each other.
-VALUES = {"error", "history", "params", "rng"}
+VALUES = {"error", "history", "params", "profile", "rng", "stage"}
 # What `kernels` hands down: the types that its table and its loops speak in.
 HANDED_DOWN = {"kernels::Base", "kernels::Block", "kernels::Kernels"}
-# What errors speak of: where a row went wrong.
-SPOKEN_OF = {"stages::Stage"}
 
 BELOW = {room: set().union(*FLOORS[floor + 1 :]) for floor, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -126,7 +125,7 @@ def name_of(path: Path) -> str:
 
 @pytest.mark.parametrize("path", RUST, ids=name_of)
 def test_a_room_knows_only_those_below_it(path):
-    """`py → sampler, batch, functions → stages → candidates → kernels → arch → generic`, and plain values."""
+    """`py → sampler, batch, functions → trace → stages → candidates → kernels → arch → generic`, and plain values."""
     here = room(module(path))
     if not here:
         assert module(path) == [], f"{name_of(path)} is in no room"
@@ -134,7 +133,7 @@ def test_a_room_knows_only_those_below_it(path):
     allowed = {here} | VALUES | (set() if here in VALUES else BELOW[here])
     for name in names_used(path):
         there = room(list(name))
-        known = SPOKEN_OF if here == "error" else HANDED_DOWN if here.startswith("kernels::") else set()
+        known = HANDED_DOWN if here.startswith("kernels::") else set()
         public = here == "py" and not there  # by its name at the root
         assert there in allowed or "::".join(name) in known or public, f"{here} knows {'::'.join(name)}"
 
@@ -195,7 +194,9 @@ def test_nothing_in_the_package_uses_the_reference(path):
 def test_only_the_wrappers_know_the_compiled_module():
     """Models, the loop, text and the command line do without."""
     knowing = {name_of(p) for p in PYTHON if any(name.startswith("sortition._native") for name in imports(p))}
-    assert knowing == {f"python/sortition/{name}.py" for name in ("_runtime", "kernels", "params", "sampler")}
+    assert knowing == {
+        f"python/sortition/{name}.py" for name in ("_runtime", "kernels", "params", "profiles", "sampler")
+    }
 
 
 def test_import_loads_numpy_and_nothing_else():

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from sortition import ModelError, SamplingParams, info
+from sortition import ModelError, Profile, SamplingParams, info
 from sortition.models import PieceTokenizer, ScriptedModel
 
 typer = pytest.importorskip("typer", reason="the command line needs the extra cli")
@@ -150,11 +150,32 @@ def test_a_prompt_may_come_from_the_standard_input(run, monkeypatch):
     assert run.models["scripted"].calls[0] == (1, 2)
 
 
+ALL_BUT_TEMPERATURE = [name for name in Profile.named("sortition").order if name != "temperature"]
+
 FLAGS = {  # a value for every field of SamplingParams, as typed and as it should arrive
     "temperature": (["0.5"], 0.5),
+    "dynatemp_range": (["0.5"], 0.5),
+    "dynatemp_exponent": (["2"], 2.0),
+    "top_n_sigma": (["1.5"], 1.5),
+    "min_k": (["0"], 0.0),
     "top_k": (["7"], 7),
+    "typical_p": (["0.9"], 0.9),
     "top_p": (["0.9"], 0.9),
     "min_p": (["0.05"], 0.05),
+    "p_less": (["2"], 2.0),
+    "epsilon": (["0.001"], 0.001),
+    "eta": (["0.001"], 0.001),
+    "top_a": (["0.2"], 0.2),
+    "tfs": (["0.95"], 0.95),
+    "top_h": (["0.5"], 0.5),
+    "xtc_probability": (["0.5"], 0.5),
+    "xtc_threshold": (["0.2"], 0.2),
+    "xtc_protect": (["2,3"], (2, 3)),
+    "mirostat": (["2"], 2),
+    "mirostat_tau": (["4"], 4.0),
+    "mirostat_eta": (["0.2"], 0.2),
+    "adaptive_target": (["0.3"], 0.3),
+    "adaptive_decay": (["0.5"], 0.5),
     "repetition_penalty": (["1.1"], 1.1),
     "repetition_scope": (["output"], "output"),
     "repetition_window": (["64"], 64),
@@ -172,6 +193,8 @@ FLAGS = {  # a value for every field of SamplingParams, as typed and as it shoul
     "allowed_ids": (["0,1"], (0, 1)),
     "min_tokens": (["3"], 3),
     "min_keep": (["2"], 2),
+    "order": (["temperature", ",".join(ALL_BUT_TEMPERATURE)], ("temperature", *ALL_BUT_TEMPERATURE)),
+    "readings": (["top_k_ties,typical_ties"], ("top_k_ties", "typical_ties")),
     "seed": (["0"], 0),
 }
 

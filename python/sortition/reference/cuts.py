@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sortition.reference.weights import MET, Floats, Scores, best_first, chances, entropy_of
+from sortition.reference.weights import MET, Floats, Scores, best_first, chances, entropy_of, log_chances
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -93,12 +93,10 @@ def typical(
     """
     if mass >= 1:
         return scores > -np.inf
-    chance = chances(scores, temperature)
-    with np.errstate(divide="ignore"):
-        distance = np.abs(entropy_of(chance) + np.log(chance))
+    distance = np.abs(entropy_of(scores, temperature) + log_chances(scores, temperature))
     ids = np.flatnonzero(scores > -np.inf)
     order = ids[np.argsort(distance[ids], kind="stable")]
-    count = max(reaching(chance[order], mass, exceed=exceed), min_keep)
+    count = max(reaching(chances(scores, temperature)[order], mass, exceed=exceed), min_keep)
     keep = prefix(scores, order, count, min_keep)
     if ties:
         keep |= (scores > -np.inf) & (distance <= distance[order[min(count, len(order)) - 1]])
@@ -111,7 +109,7 @@ def epsilon(scores: Scores, temperature: float, limit: float, *, min_keep: int =
     >>> epsilon(np.log(np.array([0.5, 0.25, 0.25], np.float32)), 1.0, 0.3)
     array([ True, False, False])
     """
-    return likely(scores, chances(scores, temperature), limit, min_keep, ties=ties)
+    return likely(scores, temperature, np.log(limit), min_keep, ties=ties)
 
 
 def eta(scores: Scores, temperature: float, value: float, *, min_keep: int = 1, ties: bool = False) -> Keep:
@@ -122,9 +120,8 @@ def eta(scores: Scores, temperature: float, value: float, *, min_keep: int = 1, 
     >>> eta(np.zeros(2, np.float32), 1.0, 0.64)
     array([ True,  True])
     """
-    chance = chances(scores, temperature)
-    limit = min(value, float(np.sqrt(value) * np.exp(-entropy_of(chance))))
-    return likely(scores, chance, limit, min_keep, ties=ties)
+    limit = min(np.log(value), np.log(value) / 2 - entropy_of(scores, temperature))
+    return likely(scores, temperature, limit, min_keep, ties=ties)
 
 
 def top_a(scores: Scores, temperature: float, a: float, *, min_keep: int = 1) -> Keep:
@@ -135,8 +132,8 @@ def top_a(scores: Scores, temperature: float, a: float, *, min_keep: int = 1) ->
     >>> top_a(np.log(np.array([0.5, 0.25, 0.125, 0.125], np.float32)), 1.0, 0.6)
     array([ True,  True, False, False])
     """
-    chance = chances(scores, temperature)
-    return likely(scores, chance, a * float(chance.max()) ** 2, min_keep)
+    limit = np.log(a) + 2 * log_chances(scores, temperature).max()
+    return likely(scores, temperature, limit, min_keep)
 
 
 def p_less(scores: Scores, temperature: float, order: float = 2.0, *, min_keep: int = 1) -> Keep:
@@ -148,7 +145,10 @@ def p_less(scores: Scores, temperature: float, order: float = 2.0, *, min_keep: 
     array([ True, False, False])
     """
     chance = chances(scores, temperature)
-    return likely(scores, chance, float((chance**order).sum() ** (1 / (order - 1))), min_keep)
+    best = float(chance.max())
+    # (sum P^q)^(1/(q-1)), the best one's chance taken out of the sum: no power underflows
+    limit = (order * np.log(best) + np.log(((chance / best) ** order).sum())) / (order - 1)
+    return likely(scores, temperature, limit, min_keep)
 
 
 def min_k(scores: Scores, temperature: float, tau: float, *, min_keep: int = 1) -> Keep:
@@ -220,19 +220,21 @@ def top_h(scores: Scores, temperature: float, share: float, *, min_keep: int = 1
     """Keep the longest prefix, best first, whose entropy is at most `share` of the entropy of all (arXiv 2509.02510).
 
     The entropy of a prefix is that of its own distribution, renormalised; with `whole` it is the sum of its terms in
-    the distribution of all.
+    the distribution of all. A share of 1 cuts nothing; below it, what is too unlikely to have a weight goes.
 
     Of .4 .3 .2 .1 (1.28 nats, of which .55 is .70) the first two, renormalised, hold .68:
 
     >>> top_h(np.log(np.array([0.4, 0.3, 0.2, 0.1], np.float32)), 1.0, 0.55)
     array([ True,  True, False, False])
     """
+    if share >= 1:
+        return scores > -np.inf
     order = best_first(scores)
     p = chances(scores, temperature)[order]
     terms = np.cumsum(-p * np.log(np.where(p > 0, p, 1.0)))
     mass = np.cumsum(p)
     held = terms if whole else terms / mass + np.log(mass)
-    return prefix(scores, order, int((held * MET <= share * terms[-1]).sum()), min_keep)
+    return prefix(scores, order, int(((held * MET <= share * terms[-1]) & (p > 0)).sum()), min_keep)
 
 
 def xtc(
@@ -254,7 +256,7 @@ def xtc(
     array([False, False,  True,  True])
     """
     keep = scores > -np.inf
-    ids = np.flatnonzero(keep & (chances(scores, temperature) >= threshold * MET))
+    ids = np.flatnonzero(keep & (log_chances(scores, temperature) >= np.log(threshold * MET)))
     if threshold > 0.5 or len(ids) < 2:  # noqa: PLR2004 - a half and two are the definition
         return keep
     least = ids[np.argmin(scores[ids])]  # argmin: the first of equals
@@ -276,9 +278,9 @@ def reaching(mass: Floats, goal: float, *, exceed: bool = False) -> int:
     return int(short.sum()) + 1
 
 
-def likely(scores: Scores, chance: Floats, limit: float, min_keep: int, *, ties: bool = False) -> Keep:
-    """Keep chances of at least `limit`; `ties` as in `at_least`."""
-    return at_least(scores, (scores > -np.inf) & (chance >= limit * MET), min_keep, ties=ties)
+def likely(scores: Scores, temperature: float, log_limit: float, min_keep: int, *, ties: bool = False) -> Keep:
+    """Keep chances whose logarithm is at least `log_limit`; `ties` as in `at_least`."""
+    return at_least(scores, log_chances(scores, temperature) >= log_limit + np.log(MET), min_keep, ties=ties)
 
 
 def prefix(scores: Scores, order: NDArray[np.intp], count: int, min_keep: int) -> Keep:

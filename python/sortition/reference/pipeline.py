@@ -61,8 +61,9 @@ class Request:
 
     @property
     def profile(self) -> Profile:
-        """The profile named in the parameters."""
-        return PROFILES[self.params.get("profile") or "sortition"]
+        """The profile in the parameters, or the one named there."""
+        given = self.params.get("profile") or "sortition"
+        return given if isinstance(given, Profile) else PROFILES[given]
 
     def get(self, name: str, default: Any = None) -> Any:
         """A parameter as given, or as the profile has it, or the default."""
@@ -109,8 +110,9 @@ def process(logits: ArrayLike, params: Mapping[str, Any], **request: Any) -> Sco
     >>> process([2.0, 1.0], xtc), process([2.0, 1.0], {**xtc, "profile": "llama.cpp"})
     (array([  2., -inf], dtype=float32), array([-inf,   1.], dtype=float32))
     """
-    scores, temperature = settle(incoming(logits, request.get("vocab_size")), Request(params=params, **request))
-    return written(scores, temperature)
+    asked = Request(params=params, **request)
+    policy, temperature = preferred(*settle(incoming(logits, asked.vocab_size), asked), asked)
+    return written(policy, temperature)
 
 
 def draw(logits: ArrayLike, params: Mapping[str, Any], *, logprobs: int = 0, **request: Any) -> Drawn:
@@ -125,12 +127,7 @@ def draw(logits: ArrayLike, params: Mapping[str, Any], *, logprobs: int = 0, **r
     asked = Request(params=params, **request)
     raw = incoming(logits, asked.vocab_size)
     scores, temperature = settle(raw, asked)
-    policy = scores
-    if (target := asked.get("adaptive_target")) is not None:
-        average = asked.average or steered.Average.start(target, asked.get("adaptive_decay", 0.9))
-        policy, temperature_of_policy = steered.adaptive_p(scores, temperature, steered.adapted(target, average)), 1.0
-    else:
-        average, temperature_of_policy = None, temperature
+    policy, temperature_of_policy = preferred(scores, temperature, asked)
     token = pick(weights(policy, temperature_of_policy), asked.coin(philox.DRAW))
     raw_logprobs = log_softmax(raw)
     order = np.argsort(-raw, kind="stable")[:logprobs]
@@ -142,12 +139,27 @@ def draw(logits: ArrayLike, params: Mapping[str, Any], *, logprobs: int = 0, **r
         top=[(int(i), float(raw_logprobs[i])) for i in order],
         kept=int((scores > -np.inf).sum()),
     )
-    return remembered(drawn, asked, average, chances(scores, temperature)[token])
+    return remembered(drawn, asked, chances(scores, temperature)[token])
 
 
-def remembered(drawn: Drawn, asked: Request, average: steered.Average | None, chance: float) -> Drawn:
+def average_of(asked: Request) -> steered.Average | None:
+    """The memory of adaptive-p, where it is asked for: as handed over, or as it is before the first token."""
+    if (target := asked.get("adaptive_target")) is None:
+        return None
+    return asked.average or steered.Average.start(target, asked.get("adaptive_decay", 0.9))
+
+
+def preferred(scores: Scores, temperature: float, asked: Request) -> tuple[Scores, float]:
+    """The scores that adaptive-p prefers, where it is asked for, and their temperature."""
+    if (average := average_of(asked)) is None or asked.get("temperature", 1.0) == 0:
+        return scores, temperature
+    aim = steered.adapted(asked.get("adaptive_target"), average)
+    return steered.adaptive_p(scores, temperature, aim), 1.0
+
+
+def remembered(drawn: Drawn, asked: Request, chance: float) -> Drawn:
     """The draw with the memory of the steered policies moved on by the chance that the token had."""
-    mu = asked.mu
+    mu, average = asked.mu, average_of(asked)
     if asked.get("mirostat") is not None:
         tau, eta = asked.get("mirostat_tau", 5.0), asked.get("mirostat_eta", 0.1)
         mu = steered.next_mu(2 * tau if mu is None else mu, chance, tau=tau, eta=eta)
@@ -181,12 +193,14 @@ def settle(scores: Scores, asked: Request) -> tuple[Scores, float]:
     for stage in asked.get("order", asked.profile.order):
         if stage == "temperature" and not greedy:
             temperature = heat(scores, asked)
+            if temperature == 0:  # the low end of a dynamic one
+                scores, temperature = np.where(cuts.top_k(scores, 1.0, 1), scores, np.float32(-np.inf)), 1.0
         elif stage in EDITS and switched_on(stage, asked):
             scores = standing(edited(stage, written(scores, temperature), asked), stage)
             temperature = 1.0
         elif stage in CUTS and switched_on(stage, asked) and (not greedy or asked.profile.greedy_after_cuts):
             scores = np.where(kept(stage, scores, temperature, asked), scores, np.float32(-np.inf))
-    if greedy or temperature == 0:
+    if greedy:
         return np.where(cuts.top_k(scores, 1.0, 1), scores, np.float32(-np.inf)), 1.0
     return steer(scores, temperature, asked), temperature
 
@@ -246,7 +260,7 @@ def heat(scores: Scores, asked: Request) -> float:
     reach, count = asked.get("dynatemp_range"), int((scores > -np.inf).sum())
     if reach is None or count == 1:
         return temperature
-    share = entropy_of(chances(scores)) / math.log(count)
+    share = entropy_of(scores) / math.log(count)
     low, high = max(0.0, temperature - reach), temperature + reach
     return float(low + (high - low) * share ** asked.get("dynatemp_exponent", 1.0))
 

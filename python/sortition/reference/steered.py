@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sortition.reference.cuts import Keep, prefix, top_k
-from sortition.reference.weights import Floats, Scores, best_first, chances
+from sortition.reference.weights import MET, Floats, Scores, best_first, chances, log_chances
 
 __all__ = ["Average", "adapted", "adaptive_p", "mirostat_1", "mirostat_2", "next_average", "next_mu"]
 
@@ -53,9 +53,8 @@ def mirostat_2(scores: Scores, temperature: float, mu: float) -> Keep:
     array([ True,  True, False, False])
     """
     order = best_first(scores)
-    with np.errstate(divide="ignore"):
-        surprise = -np.log2(chances(scores, temperature)[order])
-    return prefix(scores, order, int((surprise <= mu).sum()), 1)
+    surprise = -log_chances(scores, temperature)[order] / math.log(2)
+    return prefix(scores, order, int((surprise + math.log2(MET) <= mu).sum()), 1)
 
 
 def next_mu(mu: float, chance: float, *, tau: float, eta: float) -> float:

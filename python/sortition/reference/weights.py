@@ -10,7 +10,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MET", "Floats", "Scores", "best_first", "chances", "clamped", "entropy_of", "pick", "weights", "written"]
+__all__ = [
+    "MET",
+    "Floats",
+    "Scores",
+    "best_first",
+    "chances",
+    "clamped",
+    "entropy_of",
+    "log_chances",
+    "pick",
+    "weights",
+    "written",
+]
 
 Scores = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -117,16 +129,30 @@ def chances(scores: Scores, temperature: float = 1.0) -> Floats:
     return chance
 
 
-def entropy_of(chance: Floats) -> float:
+def log_chances(scores: Scores, temperature: float = 1.0) -> Floats:
+    """Logarithms of the chances, from the scores: a chance may be too small for a weight and still be told from none.
+
+    >>> log_chances(np.array([0, -200, -np.inf], np.float32))
+    array([   0., -200.,  -inf])
+    """
+    weight = weights(scores, temperature).astype(np.float64)
+    with np.errstate(over="ignore"):
+        below = (scores.astype(np.float64) - float(scores.max())) / temperature
+    logs: Floats = below - np.log(weight.sum() / weight[scores.argmax()])
+    return logs
+
+
+def entropy_of(scores: Scores, temperature: float = 1.0) -> float:
     """-sum P ln P in nats; what has no chance adds nothing.
 
     Two equal chances: ln 2.
 
-    >>> round(entropy_of(np.array([0.5, 0.5, 0.0])), 6)
+    >>> round(entropy_of(np.array([7, 7, -np.inf], np.float32)), 6)
     0.693147
     """
-    some = chance[chance > 0]
-    return float(-(some * np.log(some)).sum())
+    chance = chances(scores, temperature)
+    some = chance > 0
+    return max(0.0, -float((chance[some] * log_chances(scores, temperature)[some]).sum()))
 
 
 def best_first(scores: Scores) -> NDArray[np.intp]:

@@ -6,10 +6,10 @@ use std::arch::x86_64::{
     __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_UNORD_Q, _mm256_add_epi32, _mm256_add_pd, _mm256_add_ps, _mm256_and_ps,
     _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castps256_ps128, _mm256_castsi256_ps,
     _mm256_cmp_ps, _mm256_cmpeq_epi32, _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
-    _mm256_loadu_si256, _mm256_max_ps, _mm256_movemask_ps, _mm256_mul_ps, _mm256_or_ps, _mm256_permutevar8x32_epi32,
-    _mm256_permutevar8x32_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setzero_pd,
-    _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32,
-    _mm256_sub_ps,
+    _mm256_loadu_si256, _mm256_max_ps, _mm256_movemask_ps, _mm256_mul_pd, _mm256_mul_ps, _mm256_or_ps,
+    _mm256_permutevar8x32_epi32, _mm256_permutevar8x32_ps, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps,
+    _mm256_setr_epi32, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps,
+    _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_pd, _mm256_sub_ps,
 };
 
 use crate::kernels::generic::{LANES, Simd};
@@ -183,6 +183,24 @@ impl Simd for Avx2 {
             _mm256_add_pd(sums[2], _mm256_cvtps_pd(_mm256_castps256_ps128(v[1]))),
             _mm256_add_pd(sums[3], _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[1]))),
         ])
+    }
+    #[inline(always)]
+    fn accumulate_spread(self, [sums, squares]: [Self::F64; 2], v: [__m256; 2], center: f64) -> [Self::F64; 2] {
+        proven!({
+            let center = _mm256_set1_pd(center);
+            let differences = [
+                _mm256_sub_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(v[0])), center),
+                _mm256_sub_pd(_mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[0])), center),
+                _mm256_sub_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(v[1])), center),
+                _mm256_sub_pd(_mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[1])), center),
+            ];
+            let mut out = [sums, squares];
+            for (i, d) in differences.into_iter().enumerate() {
+                out[0][i] = _mm256_add_pd(out[0][i], d);
+                out[1][i] = _mm256_add_pd(out[1][i], _mm256_mul_pd(d, d));
+            }
+            out
+        })
     }
     #[inline(always)]
     fn fold(self, sums: [__m256d; 4]) -> [f64; 8] {

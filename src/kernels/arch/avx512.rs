@@ -6,9 +6,10 @@ use std::arch::x86_64::{
     __m512, __m512d, _CMP_GE_OQ, _CMP_UNORD_Q, _mm512_add_epi32, _mm512_add_pd, _mm512_add_ps, _mm512_castpd_ps,
     _mm512_castps_pd, _mm512_castps_si512, _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask,
     _mm512_cvtps_pd, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_maskz_compress_epi32,
-    _mm512_maskz_compress_ps, _mm512_maskz_mov_ps, _mm512_max_ps, _mm512_mul_ps, _mm512_reduce_max_ps,
-    _mm512_set1_epi32, _mm512_set1_ps, _mm512_setr_epi32, _mm512_setzero_pd, _mm512_shuffle_f64x2, _mm512_slli_epi32,
-    _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_epi32, _mm512_sub_ps,
+    _mm512_maskz_compress_ps, _mm512_maskz_mov_ps, _mm512_max_ps, _mm512_mul_pd, _mm512_mul_ps, _mm512_reduce_max_ps,
+    _mm512_set1_epi32, _mm512_set1_pd, _mm512_set1_ps, _mm512_setr_epi32, _mm512_setzero_pd, _mm512_shuffle_f64x2,
+    _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_epi32, _mm512_sub_pd,
+    _mm512_sub_ps,
 };
 
 use crate::kernels::generic::{LANES, Simd};
@@ -136,6 +137,22 @@ impl Simd for Avx512 {
             [
                 _mm512_add_pd(low, _mm512_cvtps_pd(_mm512_castps512_ps256(v))),
                 _mm512_add_pd(high, _mm512_cvtps_pd(_mm512_castps512_ps256(upper))),
+            ]
+        })
+    }
+    #[inline(always)]
+    fn accumulate_spread(self, [sums, squares]: [Self::F64; 2], v: __m512, center: f64) -> [Self::F64; 2] {
+        proven!({
+            let upper = _mm512_castpd_ps(_mm512_shuffle_f64x2::<0b1110>(_mm512_castps_pd(v), _mm512_castps_pd(v)));
+            let center = _mm512_set1_pd(center);
+            let low = _mm512_sub_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(v)), center);
+            let high = _mm512_sub_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(upper)), center);
+            [
+                [_mm512_add_pd(sums[0], low), _mm512_add_pd(sums[1], high)],
+                [
+                    _mm512_add_pd(squares[0], _mm512_mul_pd(low, low)),
+                    _mm512_add_pd(squares[1], _mm512_mul_pd(high, high)),
+                ],
             ]
         })
     }

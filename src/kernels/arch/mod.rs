@@ -33,7 +33,8 @@ pub(super) static CANDIDATES: &[Candidate] = &[
 macro_rules! kernels {
     ($name:literal, $token:expr $(, features = $features:literal)?) => {
         pub(super) static KERNELS: $crate::kernels::Kernels = $crate::kernels::Kernels {
-            name: $name, scan, lane_maxima, mass, mass_rough, mass_out, mass_from, bracket, weights, moment, gather, position, count, shift, subtract, multiply, mask,
+            name: $name, scan, lane_maxima, mass, mass_rough, mass_out, mass_from, bracket, weights, moment, spread, least,
+            gather, position, count, shift, subtract, multiply, mask,
         };
 
         use $crate::kernels::{Base, Block, generic};
@@ -52,6 +53,8 @@ macro_rules! kernels {
             ) -> usize = generic::mass::bracket;
             fn weights(xs: &[f32], base: Base, max: f32, out: &mut [f32]) -> () = generic::mass::weights;
             fn moment(xs: &[f32], base: Base, max: f32) -> f64 = generic::mass::moment;
+            fn spread(xs: &[f32], center: f32) -> [f64; 2] = generic::spread::spread;
+            fn least(xs: &[f32]) -> f32 = generic::spread::least;
             fn gather(xs: &[f32], blocks: &[Block], threshold: f32, values: &mut [f32], indices: &mut [u32]) -> usize
                 = generic::gather::gather;
             fn position(xs: &[f32], threshold: f32) -> Option<usize> = generic::lookup::position;

@@ -5,8 +5,8 @@
 use std::arch::aarch64::{
     float32x4_t, float64x2_t, uint32x4_t, vaddq_f32, vaddq_f64, vaddq_s32, vaddvq_u32, vandq_u32, vbslq_f32, vceqq_f32,
     vceqq_u32, vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64, vdupq_n_u32, vfmaq_f32,
-    vget_low_f32, vld1q_f32, vld1q_u32, vmaxq_f32, vmaxvq_f32, vmaxvq_u32, vmulq_f32, vmvnq_u32, vorrq_u32,
-    vreinterpretq_f32_s32, vreinterpretq_s32_f32, vshlq_n_s32, vst1q_f32, vst1q_f64, vsubq_f32, vsubq_s32,
+    vget_low_f32, vld1q_f32, vld1q_u32, vmaxq_f32, vmaxvq_f32, vmaxvq_u32, vmulq_f32, vmulq_f64, vmvnq_u32, vorrq_u32,
+    vreinterpretq_f32_s32, vreinterpretq_s32_f32, vshlq_n_s32, vst1q_f32, vst1q_f64, vsubq_f32, vsubq_f64, vsubq_s32,
 };
 
 use crate::kernels::generic::{LANES, Simd};
@@ -162,6 +162,29 @@ impl Simd for Neon {
             vaddq_f64(s[6], vcvt_f64_f32(vget_low_f32(d))),
             vaddq_f64(s[7], vcvt_high_f64_f32(d)),
         ])
+    }
+    #[inline(always)]
+    fn accumulate_spread(self, sums: [Self::F64; 2], [a, b, c, d]: Quad, center: f64) -> [Self::F64; 2] {
+        proven!({
+            let center = vdupq_n_f64(center);
+            let wide = [
+                vcvt_f64_f32(vget_low_f32(a)),
+                vcvt_high_f64_f32(a),
+                vcvt_f64_f32(vget_low_f32(b)),
+                vcvt_high_f64_f32(b),
+                vcvt_f64_f32(vget_low_f32(c)),
+                vcvt_high_f64_f32(c),
+                vcvt_f64_f32(vget_low_f32(d)),
+                vcvt_high_f64_f32(d),
+            ];
+            let mut out = sums;
+            for (i, v) in wide.into_iter().enumerate() {
+                let difference = vsubq_f64(v, center);
+                out[0][i] = vaddq_f64(out[0][i], difference);
+                out[1][i] = vaddq_f64(out[1][i], vmulq_f64(difference, difference));
+            }
+            out
+        })
     }
     #[inline(always)]
     fn fold(self, s: [float64x2_t; 8]) -> [f64; 8] {

@@ -124,6 +124,14 @@ impl Simd for Portable {
         std::array::from_fn(|i| sums[i] + f64::from(v[i]))
     }
     #[inline(always)]
+    fn accumulate_spread(self, sums: [[f64; LANES]; 2], v: [f32; LANES], center: f64) -> [[f64; LANES]; 2] {
+        let differences: [f64; LANES] = std::array::from_fn(|i| f64::from(v[i]) - center);
+        [
+            std::array::from_fn(|i| sums[0][i] + differences[i]),
+            std::array::from_fn(|i| sums[1][i] + differences[i] * differences[i]),
+        ]
+    }
+    #[inline(always)]
     fn fold(self, sums: [f64; LANES]) -> [f64; 8] {
         std::array::from_fn(|i| sums[i] + sums[i + 8])
     }

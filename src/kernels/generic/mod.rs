@@ -21,6 +21,7 @@ pub(super) mod gather;
 pub(super) mod lookup;
 pub(super) mod mass;
 pub(super) mod scan;
+pub(super) mod spread;
 pub(super) mod write;
 
 /// Logical lanes of a vector, on every instruction set.
@@ -88,6 +89,8 @@ pub(crate) trait Simd: Copy {
     fn zero(self) -> Self::F64;
     /// Adds sixteen `f32` to sixteen `f64`.
     fn accumulate(self, sums: Self::F64, v: Self::F32) -> Self::F64;
+    /// Adds `v - center` and its square, both in `f64` and each rounded, to two sums.
+    fn accumulate_spread(self, sums: [Self::F64; 2], v: Self::F32, center: f64) -> [Self::F64; 2];
     /// Lane `i` plus lane `i + 8`: the first level of the tree.
     fn fold(self, sums: Self::F64) -> [f64; 8];
 

@@ -1,0 +1,96 @@
+//! Limits on probabilities, and what is measured of a whole distribution.
+//!
+//! `P >= limit` is `x >= max + T · (ln limit + ln Z)`, where `Z` is the sum of the weights relative to the largest. Limits
+//! come as logarithms, so that none is too small to be told from zero.
+
+use super::{Candidates, MET};
+use crate::kernels::ceil;
+
+impl Candidates<'_> {
+    /// The logarithm of the sum of all weights relative to the largest: `-ln` of the best one's probability.
+    pub(crate) fn log_mass(&mut self) -> f64 {
+        self.total().log()
+    }
+
+    /// The same at the temperature `T / q`: the sum of the weights to the power of `q`.
+    pub(crate) fn log_mass_at(&mut self, q: f64) -> f64 {
+        let temperature = self.temperature();
+        self.set_temperature(temperature / q);
+        let log = self.log_mass();
+        self.set_temperature(temperature);
+        log
+    }
+
+    /// The sum of all weights, in the unit of those that [`Self::settled_by_prefix`] hands out.
+    pub(crate) fn mass(&mut self) -> f64 {
+        self.carry_out();
+        self.total().sum
+    }
+
+    /// How many tokens the row has.
+    pub(crate) fn vocabulary(&self) -> usize {
+        self.input.len()
+    }
+
+    /// The standard deviation of the scores, as that of a population.
+    pub(crate) fn deviation(&mut self) -> f64 {
+        self.carry_out();
+        #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
+        let count = self.len() as f64;
+        // Relative to the largest, which is at most √n deviations from the mean: the difference keeps its digits.
+        let [sum, squares] = (self.kernels.spread)(self.scores(), self.max);
+        let mean = sum / count;
+        (squares / count - mean * mean).max(0.0).sqrt()
+    }
+
+    /// The least score.
+    pub(crate) fn least(&mut self) -> f32 {
+        self.carry_out();
+        (self.kernels.least)(self.scores())
+    }
+
+    /// Keeps what has at least the probability `e^log_limit`, but no fewer than the best `min_keep`: in that case, with
+    /// `ties`, also all that equal the last of them. Returns the limit.
+    pub(crate) fn keep_likely(&mut self, log_limit: f64, min_keep: usize, ties: bool) -> f64 {
+        let threshold = self.threshold(log_limit);
+        if ties && (self.kernels.count)(self.scores(), threshold) < min_keep {
+            self.keep_best_and_ties(min_keep);
+        } else if threshold > self.max {
+            self.keep_best(min_keep);
+        } else {
+            self.keep_at_least(threshold, min_keep);
+        }
+        log_limit.exp()
+    }
+
+    /// Removes what has at least the probability `e^log_limit`, but for the protected ids and the least likely, of equals
+    /// the lowest id; nothing, if that is only one. If fewer than `min_keep` would be left, the best `min_keep` are kept; or
+    /// nothing is done, with `or_nothing`. Returns the limit.
+    pub(crate) fn exclude_likely(&mut self, log_limit: f64, protect: &[u32], min_keep: usize, or_nothing: bool) -> f64 {
+        let threshold = self.threshold(log_limit);
+        let count = self.gather(threshold);
+        let mut gone = std::mem::take(&mut self.scratch.gone);
+        gone.clear();
+        let values = &self.scratch.values[..count];
+        let least = (1..count).fold(0, |least, at| if values[at] < values[least] { at } else { least });
+        let likely = (0..count).filter(|&at| at != least).map(|at| self.id(self.scratch.indices[at] as usize));
+        gone.extend(likely.filter(|id| !protect.contains(id)));
+        if self.len() - gone.len() >= min_keep {
+            for &id in &gone {
+                self.change(id, |_| f32::NEG_INFINITY);
+            }
+            self.settle();
+        } else if !or_nothing {
+            self.keep_best(min_keep);
+        }
+        self.scratch.gone = gone;
+        log_limit.exp()
+    }
+
+    /// The least score with at least the probability `e^log_limit`, within rounding.
+    fn threshold(&mut self, log_limit: f64) -> f32 {
+        self.carry_out();
+        let log = log_limit + MET.ln() + self.log_mass();
+        ceil(f64::from(self.max) + self.temperature() * log)
+    }
+}

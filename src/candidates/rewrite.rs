@@ -1,0 +1,76 @@
+//! All scores anew: the temperature written into them, or a function of the probabilities.
+
+use super::{Candidates, View, grow};
+use crate::kernels::Base;
+
+/// How scores that are gone became log-probabilities.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before {
+    temperature: f64,
+    max: f32,
+    log_mass: f64,
+}
+
+impl Candidates<'_> {
+    /// Writes the temperature into the scores, so that a stage can change them as they are seen.
+    pub(crate) fn write_temperature(&mut self) {
+        let (max, temperature) = (self.max, self.temperature);
+        for x in self.owned().iter_mut().filter(|x| **x > f32::NEG_INFINITY) {
+            *x = scaled(*x, max, temperature);
+        }
+        self.rewritten();
+    }
+
+    /// Replaces every score by a finite function of its probability. [`Self::remembered`] knows the log-probabilities.
+    pub(crate) fn score_probabilities(&mut self, score: impl Fn(f64) -> f64) {
+        self.carry_out();
+        let total = self.total();
+        let length = self.scores().len();
+        let (temperature, max, log_mass) = (self.temperature, self.max, total.log());
+        let mut weights = std::mem::take(&mut self.scratch.floats);
+        grow(&mut weights, length);
+        let (scores, top) = self.weighed(total);
+        (self.kernels.weights)(scores, Base::new(temperature), top, &mut weights[..length]);
+        let mut before = std::mem::take(&mut self.scratch.before);
+        before.clear();
+        before.extend_from_slice(self.scores());
+        for (x, &weight) in self.owned().iter_mut().zip(&weights).filter(|(x, _)| **x > f32::NEG_INFINITY) {
+            #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
+            let changed = score(f64::from(weight) / total.sum) as f32;
+            *x = changed;
+        }
+        (self.scratch.floats, self.scratch.before) = (weights, before);
+        self.before = Some(Before { temperature, max, log_mass });
+        self.rewritten();
+    }
+
+    /// The log-probability of a candidate before [`Self::score_probabilities`]; zero without.
+    pub(crate) fn remembered(&self, id: u32) -> f64 {
+        let place = match self.view {
+            View::List(length) => self.store.ids[..length].binary_search(&id).unwrap_or(length),
+            View::Input | View::Copy => id as usize,
+        };
+        let score = self.scratch.before.get(place).copied();
+        self.before.zip(score).map_or(0.0, |(Before { temperature, max, log_mass }, x)| {
+            (f64::from(x) - f64::from(max)) / temperature - log_mass
+        })
+    }
+
+    /// The scores are what they say: no temperature is beside them.
+    fn rewritten(&mut self) {
+        self.scratch.stale.fill(true);
+        self.temperature = 1.0;
+        self.settle();
+    }
+}
+
+/// `(x - max) / T`, finite; `x` itself at `T = 1`.
+pub(crate) fn scaled(x: f32, max: f32, temperature: f64) -> f32 {
+    if temperature == 1.0 {
+        return x;
+    }
+    let quotient = (f64::from(x) - f64::from(max)) / temperature;
+    #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
+    let rounded = quotient.clamp(f32::MIN.into(), f32::MAX.into()) as f32;
+    rounded
+}

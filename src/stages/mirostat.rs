@@ -1,0 +1,47 @@
+//! Mirostat (Basu et al., arXiv 2007.14966): a bound `mu` on the surprise, moved after every token so that the surprise
+//! comes to `tau` bits.
+
+use std::f64::consts::LN_2;
+
+use crate::candidates::Candidates;
+
+/// The first version fits its exponent to this many of the best.
+const FIT: usize = 100;
+
+/// Keeps the `k` best, `k` from `mu` and from a power law (Zipf's) fitted to the best probabilities; at least one.
+pub(super) fn first(candidates: &mut Candidates<'_>, mu: f64) {
+    #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
+    let vocab = candidates.vocabulary() as f64;
+    let (mut products, mut squares, mut pairs) = (0.0, 0.0, 0.0);
+    let best = candidates.best_weights(FIT);
+    for (rank, pair) in (1_u32..).zip(best.windows(2)) {
+        let rank = f64::from(rank);
+        let t = ((rank + 1.0) / rank).ln();
+        products += t * (pair[0] / pair[1]).ln();
+        squares += t * t;
+        pairs += 1.0;
+    }
+    if pairs == 0.0 {
+        candidates.keep_best(1);
+        return;
+    }
+    let slope: f64 = products / squares;
+    // A flat row has no law to follow.
+    if slope > 0.0 {
+        let excess = slope - 1.0;
+        let spread = if excess == 0.0 { vocab.ln() } else { (1.0 - vocab.powf(-excess)) / excess };
+        let k = if spread > 0.0 { (mu.exp2() / spread).powf(1.0 / slope) } else { 1.0 };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to a count")]
+        candidates.keep_best(k.clamp(1.0, vocab) as usize);
+    }
+}
+
+/// Keeps what surprises by at most `mu` bits, and the best.
+pub(super) fn second(candidates: &mut Candidates<'_>, mu: f64) {
+    candidates.keep_likely(-mu * LN_2, 1, false);
+}
+
+/// `mu` after a token of this log-probability among what was kept.
+pub(super) fn next(mu: f64, logprob: f64, tau: f64, eta: f64) -> f64 {
+    mu - eta * (-logprob / LN_2 - tau)
+}

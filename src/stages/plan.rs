@@ -1,0 +1,85 @@
+//! Which soft stages run, in which order: worked out once, walked for every token.
+
+use super::policy::Policy;
+use crate::params::Params;
+use crate::stage::{Kind, Stage};
+
+/// What one sampler does to every row, the hard rules aside.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    /// The soft stages that have something to do, in order; at temperature 0 the temperature is the last of them.
+    pub(crate) soft: Vec<Stage>,
+    /// What steers the draw in the place of the cuts.
+    pub(crate) policy: Option<Policy>,
+    /// The temperature at which weights are needed of scores that no soft stage has changed.
+    weigh: Option<f64>,
+}
+
+impl Plan {
+    pub(crate) fn new(params: &Params) -> Self {
+        let greedy = params.temperature == 0.0;
+        let cuts = !greedy || params.readings.greedy_after_cuts;
+        let runs = |stage: &Stage| match stage.kind() {
+            Kind::Temperature => !greedy && active(params, *stage),
+            Kind::Cut => cuts && active(params, *stage),
+            _ => active(params, *stage),
+        };
+        let mut soft: Vec<_> = match &params.order {
+            Some(order) => order.iter().copied().filter(runs).collect(),
+            None => Stage::soft().filter(runs).collect(),
+        };
+        let policy = Policy::new(params).filter(|_| !greedy);
+        if greedy {
+            soft.push(Stage::Temperature);
+        }
+        soft.extend(policy.map(Policy::stage));
+        let weigh = weigh(params, &soft);
+        Self { soft, policy, weigh }
+    }
+
+    /// The temperature at which the first read of the row can sum the weights, if nothing changes the scores before.
+    pub(crate) fn weigh(&self) -> Option<f64> {
+        self.weigh
+    }
+}
+
+/// Whether the parameters ask for a soft stage.
+fn active(params: &Params, stage: Stage) -> bool {
+    match stage {
+        Stage::LogitBias => !params.logit_bias.is_empty(),
+        Stage::Repetition => params.repetition_penalty.is_some(),
+        Stage::Frequency => params.frequency_penalty.is_some(),
+        Stage::Presence => params.presence_penalty.is_some(),
+        Stage::Temperature => params.temperature != 1.0 || params.dynatemp_range.is_some(),
+        Stage::TopNSigma => params.top_n_sigma.is_some(),
+        Stage::MinK => params.min_k.is_some(),
+        Stage::TopK => params.top_k.is_some(),
+        Stage::Typical => params.typical_p.is_some_and(|mass| mass < 1.0),
+        Stage::TopP => params.top_p.is_some_and(|mass| mass < 1.0),
+        Stage::MinP => params.min_p.is_some_and(|share| share > 0.0),
+        Stage::PLess => params.p_less.is_some(),
+        Stage::Epsilon => params.epsilon.is_some(),
+        Stage::Eta => params.eta.is_some(),
+        Stage::TopA => params.top_a.is_some(),
+        Stage::Tfs => params.tfs.is_some_and(|share| share < 1.0),
+        Stage::TopH => params.top_h.is_some_and(|share| share < 1.0),
+        Stage::Xtc => params.xtc_probability.is_some_and(|chance| chance > 0.0) && params.xtc_threshold <= 0.5,
+        _ => false,
+    }
+}
+
+/// See [`Plan::weigh`]: walks to the first stage that needs weights, or the draw.
+fn weigh(params: &Params, soft: &[Stage]) -> Option<f64> {
+    let mut temperature = 1.0;
+    for &stage in soft {
+        match stage {
+            Stage::Temperature if params.temperature == 0.0 => return None,
+            Stage::Temperature if params.dynatemp_range.is_some() => return Some(temperature),
+            Stage::Temperature => temperature = params.temperature,
+            Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return None,
+            _ if stage.kind() == Kind::Edit => return None,
+            _ => return Some(temperature),
+        }
+    }
+    Some(temperature)
+}

@@ -1,0 +1,14 @@
+//! XTC, "exclude top choices" (text-generation-webui, pull request 6335).
+
+use crate::candidates::Candidates;
+use crate::params::Params;
+
+/// If the coin falls below the probability: of the candidates with `P >= threshold`, all but the least likely go, of equals
+/// the lowest id stays. It takes two. A protected id counts among them and stays.
+pub(super) fn apply(candidates: &mut Candidates<'_>, params: &Params, min_keep: usize, coin: f64) -> Option<f64> {
+    if coin >= params.xtc_probability? {
+        return None;
+    }
+    let limit = params.xtc_threshold.ln();
+    Some(candidates.exclude_likely(limit, &params.xtc_protect, min_keep, params.readings.xtc_or_nothing))
+}
