@@ -24,7 +24,7 @@ ALLOWED = 1.03
 def main() -> int:
     """0 if nothing costs more than it did."""
     compiler = run("rustc", "--version").strip()
-    counted = {address: count for address, count in counts(build())}
+    counted = dict(counts(build()))
     if "--write" in sys.argv[1:]:
         lines = [f"# {compiler}", *(f"{address}\t{count}" for address, count in counted.items())]
         STORED.write_text("\n".join(lines) + "\n", "utf-8")

@@ -9,7 +9,13 @@ import os
 
 for _name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):  # a foreign core's kernels are slower
     os.environ.pop(_name, None)
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "SORTITION_NUM_THREADS"):
+for _name in (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "SORTITION_NUM_THREADS",
+):
     os.environ[_name] = "1"
 
 import argparse  # noqa: E402 - after the environment that libraries read when they are imported
@@ -18,11 +24,11 @@ from itertools import product  # noqa: E402
 from typing import TYPE_CHECKING  # noqa: E402
 
 import rivals  # noqa: E402
-from cases import KINDS, OPERATIONS, ROWS, VOCABULARIES, Case, Task  # noqa: E402
 from check import Wrong, check  # noqa: E402
 from measure import race  # noqa: E402
 from overheads import overheads  # noqa: E402
 from report import Report, write  # noqa: E402
+from table import KINDS, OPERATIONS, ROWS, VOCABULARIES, Case, Task  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

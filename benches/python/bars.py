@@ -60,5 +60,5 @@ def _bar(name: str, us: float, y: int, low: int, high: int) -> Iterator[str]:
     yield f'<text x="{LEFT - 8}" y="{base}" text-anchor="end" fill="{INK}"{weight}>{escape(label)}</text>'
     colour = COLOURS.get(name, OTHERS)
     yield f'<rect x="{LEFT}" y="{y}" width="{max(1.0, end - LEFT):.1f}" height="{BAR}" fill="{colour}"/>'
-    number = f"{us:,.0f}" if us >= 100 else f"{us:.1f}"  # noqa: PLR2004 - three digits
+    number = f"{us:,.0f}" if us >= 100 else f"{us:.1f}"
     yield f'<text x="{end + 5:.1f}" y="{base}" fill="{FAINT}"{weight}>{number}</text>'

@@ -11,7 +11,7 @@ from sortition import reference
 from sortition.reference.weights import weights
 
 if TYPE_CHECKING:
-    from cases import Task
+    from table import Task
 
 NEAR = 1e-4  # of a probability: float32 sums may put the coin, or the edge of a nucleus, on either side of a token
 

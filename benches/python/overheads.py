@@ -47,7 +47,7 @@ def import_time(repeats: int = 15) -> float:
     for _ in range(repeats):
         for names, best in least.items():
             start = perf_counter()
-            subprocess.run([sys.executable, "-c", f"import {names}"], check=True)  # noqa: S603 - this very Python
+            subprocess.run([sys.executable, "-c", f"import {names}"], check=True)
             least[names] = min(best, perf_counter() - start)
     return least["numpy, sortition"] - least["numpy"]
 
@@ -56,6 +56,6 @@ def wheel_size() -> int | None:
     """Bytes of a wheel built now, if maturin is at hand."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "maturin", "build", "--release", "--locked", "--quiet", "--out", folder]
-        done = subprocess.run(command, cwd=ROOT, check=False)  # noqa: S603 - this very project
+        done = subprocess.run(command, cwd=ROOT, check=False)
         sizes = [path.stat().st_size for path in Path(folder).glob("*.whl")]
     return sizes[0] if done.returncode == 0 and sizes else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cases import Case
+    from table import Case
 
 REASONS = {
     "argmax": "a call has a cost that does not shrink with the row; NaN is looked for in the same pass",

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import bars
-from cases import KINDS, OPERATIONS, ROWS, VOCABULARIES, Case
 from machine import machine
 from reasons import reason
 from rivals import OURS
+from table import KINDS, OPERATIONS, ROWS, VOCABULARIES, Case
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,7 +66,9 @@ class Report:
         return "\n".join(["address\tmicroseconds a row", *lines]) + "\n"
 
     def _losses(self) -> Iterator[str]:
-        lost = sorted(((r, case) for case in self.seconds if (r := self.ratio(case)) and r > NOISE), key=lambda t: -t[0])
+        lost = sorted(
+            ((r, case) for case in self.seconds if (r := self.ratio(case)) and r > NOISE), key=lambda t: -t[0]
+        )
         compared = sum(self.ratio(case) is not None for case in self.seconds)
         yield "### Where another is faster"
         yield ""

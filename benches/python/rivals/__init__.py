@@ -1,7 +1,7 @@
 """One file a rival. Each has `VERSION`, `OWN_COIN` (whether it throws its own), and `prepare(task)`.
 
-`prepare` returns a call that does the work on the task's rows and returns the answer, or None where the rival has no such
-operation. What it builds before is not timed.
+`prepare` returns a call that does the work on the task's rows and returns the answer, or None where the rival has no
+such operation. What it builds before is not timed.
 """
 
 from __future__ import annotations

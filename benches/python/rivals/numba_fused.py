@@ -15,13 +15,25 @@ import numba
 import numpy as np
 
 from rivals.numba_loops import (
-    BLOCK, LOWEST, ONE, ZERO, F, best_first, block_maxima, block_sums, compiled, exp, gather, kth_largest, pick,
+    BLOCK,
+    LOWEST,
+    ONE,
+    ZERO,
+    F,
+    best_first,
+    block_maxima,
+    block_sums,
+    compiled,
+    exp,
+    gather,
+    kth_largest,
+    pick,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cases import Task
+    from table import Task
 
 VERSION = f"numba {numba.__version__}"
 OWN_COIN = False
@@ -155,7 +167,16 @@ def chain_rows(x, seen, penalty, k, p, log_share, temperature, coins, out, maxim
 
 @compiled
 def pivot_sums(x, best, pivots, sums):
-    p0, p1, p2, p3, p4, p5, p6, p7 = (pivots[0], pivots[1], pivots[2], pivots[3], pivots[4], pivots[5], pivots[6], pivots[7])
+    p0, p1, p2, p3, p4, p5, p6, p7 = (
+        pivots[0],
+        pivots[1],
+        pivots[2],
+        pivots[3],
+        pivots[4],
+        pivots[5],
+        pivots[6],
+        pivots[7],
+    )
     s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = ZERO
     for i in range(x.size):
         v = x[i]
@@ -203,7 +224,8 @@ def gather_between(x, low, high, scores):
 @compiled
 def pivoted(row, best, needed, low, high, above):
     """Two scores with the last of the nucleus between them, few others, and the mass from the upper one: by eight pivots
-    a pass."""
+    a pass.
+    """
     pivots, sums = np.empty(PIVOTS, np.float32), np.empty(PIVOTS, np.float64)
     for _ in range(12):
         for j in range(PIVOTS):

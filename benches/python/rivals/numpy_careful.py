@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from cases import Task
+    from table import Task
 
     Row = npt.NDArray[np.float32]
     Ids = npt.NDArray[np.intp]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from cases import Task
+    from table import Task
 
 VERSION = f"NumPy {np.__version__}"
 OWN_COIN = True
@@ -42,7 +42,7 @@ def softmax(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def sample(  # noqa: PLR0913 - the parameters are the subject
+def sample(
     scores: npt.NDArray[np.float32],
     rng: np.random.Generator,
     seen: npt.NDArray[np.int64] | None,

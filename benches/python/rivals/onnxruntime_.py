@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cases import Task
+    from table import Task
 
 VERSION = f"onnxruntime {onnxruntime.__version__}"
 OWN_COIN = False

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sortition
-from cases import SEED
+from table import SEED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cases import Task
+    from table import Task
 
 VERSION = f"sortition {version('sortition')}"
 OWN_COIN = False

@@ -9,7 +9,7 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cases import Task
+    from table import Task
 
 VERSION = f"torch {torch.__version__}"
 OWN_COIN = True

@@ -11,7 +11,7 @@ from transformers.generation import logits_process as processors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cases import Task
+    from table import Task
 
 VERSION = f"transformers {transformers.__version__}"
 OWN_COIN = True
