@@ -5,7 +5,7 @@
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -30,8 +30,10 @@ static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 /// ```
 #[must_use]
 pub fn num_threads() -> usize {
+    // Asking the system reads files.
+    static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZero::get));
     match LIMIT.load(Ordering::Relaxed) {
-        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+        0 => *CORES,
         limit => limit,
     }
 }
@@ -56,11 +58,10 @@ pub(crate) fn map<I: Send, T: Send>(
     scores: usize,
     work: impl Fn(usize, I) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    let threads = num_threads();
-    if threads > 1
-        && items.len() > 1
+    if items.len() > 1
         && items.len() * scores >= WORTH_WAKING
-        && let Some(pool) = pool(threads)
+        && num_threads() > 1
+        && let Some(pool) = pool(num_threads())
     {
         let results: Vec<_> =
             pool.install(|| items.into_par_iter().enumerate().map(|(at, item)| work(at, item)).collect());

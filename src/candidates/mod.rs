@@ -70,6 +70,7 @@ struct Scratch {
     /// The same of a search among those.
     inner: Vec<Block>,
     places: Vec<u32>,
+    narrowed: Vec<f32>,
     /// Maxima to select among, weights, shifted scores.
     floats: Vec<f32>,
     shifted: Vec<f32>,
