@@ -1,8 +1,8 @@
 """Times calls beside each other, on a machine that may be doing other things.
 
 All entries of a case run in one process, in turn, for several rounds. In its turn an entry is called once for the
-caches and then timed many times; the least counts, as everything else that runs can only add. The median of the rounds is the
-result. Ratios between entries of one case are what to read; microseconds are those of the day.
+caches and then timed many times; the least counts, as everything else that runs can only add. The median of the rounds
+is the result. Ratios between entries of one case are what to read; microseconds are those of the day.
 """
 
 from __future__ import annotations

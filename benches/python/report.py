@@ -66,27 +66,41 @@ class Report:
         return "\n".join(["address\tmicroseconds a row", *lines]) + "\n"
 
     def _losses(self) -> Iterator[str]:
-        lost = sorted(
-            ((r, case) for case in self.seconds if (r := self.ratio(case)) and r > NOISE), key=lambda t: -t[0]
-        )
+        lost: dict[tuple[str, str], list[Case]] = {}
+        for case in self.seconds:
+            if (self.ratio(case) or 0.0) > NOISE:
+                lost.setdefault((case.operation.name, case.state), []).append(case)
         compared = sum(self.ratio(case) is not None for case in self.seconds)
         yield "### Where another is faster"
         yield ""
-        yield f"{len(lost)} of {compared} cases; two times within 3 % count as equal."
-        if lost:
-            yield ""
-            yield from _header(["address", "µs", "faster", "µs", "ratio", "why"])
-        for ratio, case in lost:
-            name = self.strongest(case)
-            ours, theirs = (1e6 * self.seconds[case][n] for n in (OURS, name))
-            yield _row([f"`{case.address(OURS)}`", f"{ours:.1f}", name, f"{theirs:.1f}", f"{ratio:.2f}", reason(case)])
+        yield f"{sum(map(len, lost.values()))} of {compared} cases, the worst of each operation; within 3 % is equal."
+        yield ""
+        yield from _header(["address", "cases", "µs", "faster", "µs", "ratio", "why"])
+        rows = [(max(cases, key=self._ratio), len(cases)) for cases in lost.values()]
+        for case, count in sorted(rows, key=lambda row: -self._ratio(row[0])):
+            name = self.strongest(case) or ""
+            ours, theirs = (_us(self.seconds[case][n]) for n in (OURS, name))
+            cells = [
+                f"`{case.address(OURS)}`",
+                str(count),
+                ours,
+                name,
+                theirs,
+                f"{self._ratio(case):.2f}",
+                reason(case),
+            ]
+            yield _row(cells)
         for address, message in self.wrong.items():
             yield f"- `{address}` is not timed, as its answer is wrong: {message}."
+
+    def _ratio(self, case: Case) -> float:
+        return self.ratio(case) or 0.0
 
     def _table(self) -> Iterator[str]:
         yield f"### One row of {SHOWN:,} scores"
         yield ""
-        yield "Microseconds a row. Hot: one row again and again. Cold: 64 rows in turn. ×pass: ours over the memory pass."
+        yield "Microseconds a row. Hot: one row again and again. Cold: 64 rows in turn. ×pass: ours over the memory pass"
+        yield "(goal: what it should be)."
         names = [name for name in self.versions if name != OURS]
         for rows, state in ((1, "hot"), (64, "cold")):
             yield ""
@@ -101,7 +115,8 @@ class Report:
     def _vocabularies(self) -> Iterator[str]:
         yield "### Every vocabulary"
         yield ""
-        yield "Our time over that of the strongest rival, the worst of the three kinds of scores; below 1 we are faster."
+        yield "Our time over that of the strongest rival, the worst of the three kinds of scores; below 1 we are"
+        yield "faster. Columns: vocabulary × rows."
         yield ""
         measured = [(vocab, rows) for rows in ROWS for vocab in VOCABULARIES if list(self._cases([vocab], [rows]))]
         yield from _header(["", *(f"{vocab:,} × {rows}" for vocab, rows in measured)])

@@ -5,11 +5,11 @@ flat
 peaked
     The same with twenty scores lifted to 16.0, 15.4, … 4.6, at random places: a few tokens hold nearly all of the mass.
 real
-    What SmolLM2-135M says after four beginnings (`benches/data/`, made by `benches/python/record.py`), its 49,152 scores kept
-    in half precision. That rounding makes equal scores where the model had none, so a fixed noise of less than half a
-    unit in the last place is added back. For a smaller vocabulary, the best thousand and a random part of the others are
-    taken; for a larger one, the others (not the best thousand) are drawn from again and put behind, so that the head of
-    the distribution stays the model's.
+    What SmolLM2-135M says after four beginnings (`benches/data/`, made by `benches/python/record.py`), its 49,152
+    scores kept in half precision. That rounding makes equal scores where the model had none, so a fixed noise of less
+    than half a unit in the last place is added back. For a smaller vocabulary, the best thousand and a random part of
+    the others are taken; for a larger one, the others (not the best thousand) are drawn from again and put behind, so
+    that the head of the distribution stays the model's.
 """
 
 from __future__ import annotations

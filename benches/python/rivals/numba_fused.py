@@ -2,8 +2,8 @@
 
 Every trick that a loop allows: one pass of block maxima, whose k-th bounds the k-th score; blocks below a threshold are
 not read again; an exponential that the compiler vectorises; sums by block, and the draw redoes one block; the nucleus
-from its head, or by eight pivots a pass. It does less than a sampler does: it trusts that no score is NaN, sums a block in
-float32, and changes the caller's scores for the time of a call.
+from its head, or by eight pivots a pass. It does less than a sampler does: it trusts that no score is NaN, sums a block
+in float32, and changes the caller's scores for the time of a call.
 """
 
 from __future__ import annotations
@@ -223,9 +223,7 @@ def gather_between(x, low, high, scores):
 
 @compiled
 def pivoted(row, best, needed, low, high, above):
-    """Two scores with the last of the nucleus between them, few others, and the mass from the upper one: by eight pivots
-    a pass.
-    """
+    """Two scores, the last of the nucleus and few others between them, and the mass from the upper one."""
     pivots, sums = np.empty(PIVOTS, np.float32), np.empty(PIVOTS, np.float64)
     for _ in range(12):
         for j in range(PIVOTS):
