@@ -99,8 +99,8 @@ class Report:
     def _table(self) -> Iterator[str]:
         yield f"### One row of {SHOWN:,} scores"
         yield ""
-        yield "Microseconds a row. Hot: one row again and again. Cold: 64 rows in turn. ×pass: ours over the memory pass"
-        yield "(goal: what it should be)."
+        yield "Microseconds a row. Hot: one row again and again. Cold: 64 rows in turn."
+        yield "×pass: ours over the memory pass; goal: what it should be."
         names = [name for name in self.versions if name != OURS]
         for rows, state in ((1, "hot"), (64, "cold")):
             yield ""

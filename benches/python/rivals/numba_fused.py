@@ -41,6 +41,7 @@ OWN_COIN = False
 HEADS = (32, 512)  # so many blocks reach the bound of the first tries at a nucleus
 FEW = 1024  # so many scores are sorted
 PIVOTS = 8
+SAMPLE = 1024
 PANEL = 4096  # so many weights are summed in float32
 
 
@@ -209,40 +210,59 @@ def count_between(x, low, high):
 
 @compiled
 def gather_between(x, low, high, scores):
-    """Panels of 32 in which there is nothing are told by a sum, which the compiler vectorises."""
+    """Without a branch, as none could be foreseen: every score is stored, and what is outside is stored over."""
     count = 0
-    for start in range(0, x.size, 128):
-        part = x[start : start + 128]
-        if count_between(part, low, high):
-            for i in range(part.size):
-                if part[i] >= low and part[i] < high:
-                    scores[count] = part[i]
-                    count += 1
+    for i in range(x.size):
+        scores[count] = x[i]
+        count += np.int64(x[i] >= low) & np.int64(x[i] < high)
     return count
 
 
 @compiled
-def pivoted(row, best, needed, low, high, above):
+def sampled_range(row, best, part):
+    """Two scores between which the share `part` of the mass is very likely reached, by a sample of about a thousand."""
+    sample = np.sort(row[:: max(1, row.size // SAMPLE)])[::-1].copy()
+    weights = np.empty(sample.size, np.float32)
+    total = weights_of(sample, best, weights)
+    squares = ZERO
+    for i in range(sample.size):
+        squares += weights[i] * weights[i]
+    error = 3.5 * math.sqrt(part * (1 - part) * squares)
+    mass, high, low = 0.0, sample[0], sample[-1]
+    for i in range(sample.size):
+        mass += weights[i]
+        if mass <= part * total - error:
+            high = sample[i]
+        if mass >= part * total + error:
+            low = sample[i]
+            break
+    return low, high
+
+
+@compiled
+def pivoted(row, best, needed, total, low, high, above):
     """Two scores, the last of the nucleus and few others between them, and the mass from the upper one."""
     pivots, sums = np.empty(PIVOTS, np.float32), np.empty(PIVOTS, np.float64)
+    bottom, top = sampled_range(row, best, needed / total)
     for _ in range(12):
         for j in range(PIVOTS):
-            pivots[j] = high - (high - low) * F(j + 1) / F(PIVOTS + 1)
+            pivots[j] = top - (top - bottom) * F(j) / F(PIVOTS - 1)
         sums[:] = 0
         for start in range(0, row.size, PANEL):
             pivot_sums(row[start : start + PANEL], best, pivots, sums)
         for j in range(PIVOTS):
             if sums[j] >= needed:
-                low = pivots[j]
+                low = max(low, pivots[j])
                 break
             high, above = pivots[j], sums[j]
         if count_between(row, low, high) <= FEW:
             break
+        bottom, top = low + (high - low) / F(PIVOTS + 1), high - (high - low) / F(PIVOTS + 1)
     return low, high, above
 
 
 @compiled
-def nucleus_floor(row, best, needed, maxima, scores, ids):
+def nucleus_floor(row, best, needed, total, maxima, scores, ids):
     """The score of the last token of the nucleus: from the head if it is heavy enough, else by pivots."""
     low, high, above, count = LOWEST, best, 0.0, 0
     for head in HEADS:
@@ -260,7 +280,7 @@ def nucleus_floor(row, best, needed, maxima, scores, ids):
         if mass < needed / 50:
             break
     if low == LOWEST:
-        low, high, above = pivoted(row, best, needed, F(best - 20), high, above)
+        low, high, above = pivoted(row, best, needed, total, F(best - 20), high, above)
         count = gather_between(row, low, high, scores)
     else:
         above = 0.0
@@ -278,7 +298,7 @@ def top_p_rows(x, p, coins, out, maxima, sums, scores, ids):
         row = x[r]
         best = block_maxima(row, maxima)
         total = block_sums(row, best, ONE, maxima, LOWEST, sums)
-        floor = nucleus_floor(row, best, p * total, maxima, scores, ids)
+        floor = nucleus_floor(row, best, p * total, total, maxima, scores, ids)
         total = block_sums(row, best, ONE, maxima, floor, sums)
         out[r] = pick(row, best, ONE, floor, sums, coins[r] * total)
 
@@ -287,7 +307,7 @@ def prepare(task: Task) -> Callable[[], Any]:
     """A call that does the work, and returns the answer. All buffers are made here."""
     x, coins, params = task.x, task.coins, task.params
     maxima, sums = (np.empty(-(-task.vocab // BLOCK), dtype) for dtype in (np.float32, np.float64))
-    scores, ids = np.empty(task.vocab, np.float32), np.empty(task.vocab, np.int64)
+    scores, ids = np.empty(task.vocab + 1, np.float32), np.empty(task.vocab, np.int64)
     out = np.empty(task.rows, np.int64)
     temperature, p = params.get("temperature", 1.0), params.get("top_p", 1.0)
     share = math.log(params.get("min_p", 1.0))

@@ -1,8 +1,8 @@
 """The loops that the Numba rival is made of.
 
 `larger` is why they are as fast as they are: Numba compiles `max` to a branch that LLVM does not vectorise; a select
-with the flags of fast arithmetic it does. That is as near to the memory as a compiled loop comes, and so also the measure of
-the memory itself (`passes`).
+with the flags of fast arithmetic it does. That is as near to the memory as a compiled loop comes, and so also the
+measure of the memory itself (`passes`).
 """
 
 from __future__ import annotations
