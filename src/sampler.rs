@@ -278,7 +278,7 @@ impl Sampler {
         // The stages look at the sampler while the candidates use its buffers.
         let mut workspace = std::mem::take(&mut self.workspace);
         let setting = self.setting(mask, stream);
-        let sums = setting.weighs_whole_row().map_or(Sums::None, Sums::Rough);
+        let sums = setting.sums();
         let result = Candidates::new(self.kernels, vocab, &mut workspace, sums).and_then(|mut candidates| {
             let mut record = trace.map(|trace| trace.begin(&mut candidates));
             let observer = record.as_mut().map(|record| record as &mut Observer<'_>);
