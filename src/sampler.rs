@@ -296,7 +296,7 @@ impl Sampler {
             self.check_ids(vocab.len())?;
         }
         let setting = self.setting(mask, stream);
-        let sums = setting.weighs_whole_row().map_or(Sums::None, Sums::Rough);
+        let sums = setting.sums();
         let mut candidates = Candidates::new(self.kernels, vocab, workspace, sums)?;
         let mut record = trace.map(|trace| trace.begin(&mut candidates));
         let observer = record.as_mut().map(|record| record as &mut Observer<'_>);

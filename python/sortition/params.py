@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from sortition import _native, _rules
+from sortition import _native, _requests, _rules
 from sortition.profiles import Profile
 
 if TYPE_CHECKING:
@@ -208,6 +208,82 @@ class SamplingParams:
         profile = Profile.named(name)
         own = {"order": profile.order, "readings": profile.readings, **profile.penalties}
         return cls(**{**own, **params})
+
+    @classmethod
+    def from_transformers(cls, config: Any, **changes: Any) -> SamplingParams:
+        """Parameters of a ``GenerationConfig`` of transformers, of its dictionary, or of a ``generation_config.json``.
+
+        >>> params = SamplingParams.from_transformers({"do_sample": True, "temperature": 0.7, "top_p": 0.9})
+        >>> params.temperature, params.top_k, params.top_p  # the library's own default is top_k 50
+        (0.7, 50, 0.9)
+
+        Args:
+            config: the configuration, a mapping, or a path.
+            **changes: parameters by name; they prevail.
+
+        Raises:
+            ParameterError: a key that is unknown, or that has no counterpart and is not off; it is named. Keys that say
+                nothing about which token is chosen (lengths, stop tokens, outputs) are passed over.
+        """
+        return cls.profile("transformers", **{**_requests.transformers(config, cls._names()), **changes})
+
+    @classmethod
+    def from_openai(cls, request: Mapping[str, Any], **changes: Any) -> SamplingParams:
+        """Parameters of the body of an OpenAI request.
+
+        >>> SamplingParams.from_openai({"model": "m", "temperature": 0, "logit_bias": {"5": -100}}).logit_bias
+        {5: -100.0}
+        >>> SamplingParams.from_openai({"temprature": 0})
+        Traceback (most recent call last):
+            ...
+        sortition.errors.ParameterError: OpenAI request: temprature is unknown, got 0
+
+        Args:
+            request: the body as a mapping.
+            **changes: parameters by name; they prevail.
+
+        Raises:
+            ParameterError: as :meth:`from_transformers`.
+        """
+        return cls.profile("openai", **{**_requests.openai(request, cls._names()), **changes})
+
+    @classmethod
+    def from_vllm(cls, request: Mapping[str, Any], **changes: Any) -> SamplingParams:
+        """Parameters of vLLM's ``SamplingParams`` as a mapping, or of the body of a request to its server.
+
+        >>> SamplingParams.from_vllm({"top_k": -1, "min_p": 0.1, "max_tokens": 9}).min_p
+        0.1
+
+        Args:
+            request: the mapping.
+            **changes: parameters by name; they prevail.
+
+        Raises:
+            ParameterError: as :meth:`from_transformers`.
+        """
+        return cls.profile("vllm", **{**_requests.vllm(request, cls._names()), **changes})
+
+    @classmethod
+    def from_llama_cpp(cls, request: Mapping[str, Any], **changes: Any) -> SamplingParams:
+        """Parameters of the body of a request to llama.cpp's server. What it leaves out has the server's default.
+
+        >>> params = SamplingParams.from_llama_cpp({"prompt": "今天", "top_k": 0, "repeat_penalty": 1.1})
+        >>> params.temperature, params.top_k, params.min_p, params.repetition_window
+        (0.8, None, 0.05, 64)
+
+        Args:
+            request: the body as a mapping.
+            **changes: parameters by name; they prevail.
+
+        Raises:
+            ParameterError: as :meth:`from_transformers`.
+        """
+        order = Profile.named("llama.cpp").order
+        return cls.profile("llama.cpp", **{**_requests.llama_cpp(request, cls._names(), order), **changes})
+
+    @classmethod
+    def _names(cls) -> frozenset[str]:
+        return frozenset(item.name for item in fields(cls) if item.init)
 
     def to_dict(self) -> dict[str, Any]:
         """All parameters by name.
