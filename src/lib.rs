@@ -20,6 +20,7 @@ mod functions;
 mod history;
 pub mod kernels;
 mod params;
+mod processor;
 mod profile;
 pub mod rng;
 mod sampler;
@@ -29,7 +30,8 @@ mod trace;
 
 pub use error::Error;
 pub use functions::{argmax, entropy, log_softmax, logsumexp, softmax, top_k, top_p};
-pub use params::{Params, Reach, Scope};
+pub use params::{Dry, Params, Reach, Scope};
+pub use processor::{Failure, Processor};
 pub use profile::{Profile, Readings};
 pub use sampler::{Draw, Sampler};
 pub use stage::Stage;

@@ -229,7 +229,7 @@ impl Sampler {
 
     /// The stages that the parameters ask for, in the order in which they run. A mask is not among them.
     pub fn plan(&self) -> impl Iterator<Item = Stage> {
-        self.setting(None, self.stream).stages()
+        self.setting(None, self.stream, 0).stages()
     }
 
     /// The parameters.
@@ -275,9 +275,10 @@ impl Sampler {
         if vocab.len() < self.checked {
             self.check_ids(vocab.len())?;
         }
+        self.history.look();
         // The stages look at the sampler while the candidates use its buffers.
         let mut workspace = std::mem::take(&mut self.workspace);
-        let setting = self.setting(mask, stream);
+        let setting = self.setting(mask, stream, row.len());
         let sums = setting.sums();
         let result = Candidates::new(self.kernels, vocab, &mut workspace, sums).and_then(|mut candidates| {
             let mut record = trace.map(|trace| trace.begin(&mut candidates));
@@ -288,10 +289,10 @@ impl Sampler {
         result
     }
 
-    fn setting<'s>(&'s self, mask: Option<&'s [u32]>, stream: u32) -> Setting<'s> {
+    fn setting<'s>(&'s self, mask: Option<&'s [u32]>, stream: u32, width: usize) -> Setting<'s> {
         let Self { params, plan, history, stop_tokens, .. } = self;
         let memory = self.memories.last().copied().unwrap_or_default();
-        Setting { params, plan, history, mask, stop_tokens, memory, address: self.address(stream) }
+        Setting { params, plan, history, mask, stop_tokens, width, memory, address: self.address(stream) }
     }
 
     /// Where the coins of this position lie.
