@@ -3,9 +3,12 @@
 #   make demo    a model writes, twice the same
 #   make test    all tests that need no other engine
 #   make lint    formatting, lints, types
-#   make bench   measurements
+#   make bench   measurements, into benches/README.md
 #   make doc     the Rust documentation
 #
+#   make bench-kernels   the kernels alone, on every instruction set
+#   make bench-guard     counts instructions (valgrind), and fails when there are more than there were
+#   make bench-rivals    installs the other implementations that `make bench` then measures too (some 5 GB, compiles llama.cpp)
 #   make test-peers    the tests against other implementations (torch, transformers: some 300 MB)
 #   make clean         back to a fresh clone
 
@@ -25,7 +28,7 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint bench doc test-peers clean
+.PHONY: demo test lint bench bench-kernels bench-guard bench-rivals doc test-peers clean
 
 demo: $(VENV)/built $(VENV)/model
 	$(GENERATE) | tee $(VENV)/first.txt
@@ -49,8 +52,16 @@ lint: $(VENV)/built
 	$(BIN)/python -m mypy.stubtest sortition._native
 
 bench: $(VENV)/built $(VENV)/bench
-	cargo bench
-	$(BIN)/python -m pytest benches/python
+	$(BIN)/python benches/python --write
+
+bench-kernels:
+	cargo bench --features bench
+
+bench-guard:
+	$(PYTHON) benches/guard.py
+
+bench-rivals: $(VENV)/bench
+	$(PIP) install --group rivals
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
