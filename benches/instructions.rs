@@ -32,7 +32,9 @@ fn chain() -> Params {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [isa, name] = arguments.as_slice() else {
-        CASES.iter().for_each(|(name, ..)| println!("{name}"));
+        for (name, ..) in CASES {
+            println!("{name}");
+        }
         return ExitCode::SUCCESS;
     };
     let Some((_, lifted, params)) = CASES.iter().find(|(case, ..)| case == name) else {

@@ -52,13 +52,12 @@ impl Candidates<'_> {
     /// Keeps what has at least the probability `e^log_limit`, but no fewer than the best `min_keep`: in that case, with
     /// `ties`, also all that equal the last of them. Returns the limit.
     pub(crate) fn keep_likely(&mut self, log_limit: f64, min_keep: usize, ties: bool) -> f64 {
-        let threshold = self.threshold(log_limit);
-        if ties && (self.kernels.count)(self.scores(), threshold) < min_keep {
-            self.keep_best_and_ties(min_keep);
-        } else if threshold > self.max {
-            self.keep_best(min_keep);
-        } else {
-            self.keep_at_least(threshold, min_keep);
+        match self.threshold(log_limit) {
+            Some(threshold) if !ties || (self.kernels.count)(self.scores(), threshold) >= min_keep => {
+                self.keep_at_least(threshold, min_keep);
+            }
+            _ if ties => self.keep_best_and_ties(min_keep),
+            _ => self.keep_best(min_keep),
         }
         log_limit.exp()
     }
@@ -67,7 +66,7 @@ impl Candidates<'_> {
     /// the lowest id; nothing, if that is only one. If fewer than `min_keep` would be left, the best `min_keep` are kept; or
     /// nothing is done, with `or_nothing`. Returns the limit.
     pub(crate) fn exclude_likely(&mut self, log_limit: f64, protect: &[u32], min_keep: usize, or_nothing: bool) -> f64 {
-        let threshold = self.threshold(log_limit);
+        let Some(threshold) = self.threshold(log_limit) else { return log_limit.exp() };
         let count = self.gather(threshold);
         let mut gone = std::mem::take(&mut self.scratch.gone);
         gone.clear();
@@ -87,10 +86,11 @@ impl Candidates<'_> {
         log_limit.exp()
     }
 
-    /// The least score with at least the probability `e^log_limit`, within rounding.
-    fn threshold(&mut self, log_limit: f64) -> f32 {
+    /// The least score that has at least the probability `e^log_limit`, within rounding; `None` if no candidate has it,
+    /// which beside a huge score the threshold itself would not show.
+    fn threshold(&mut self, log_limit: f64) -> Option<f32> {
         self.carry_out();
-        let log = log_limit + MET.ln() + self.log_mass();
-        ceil(f64::from(self.max) + self.temperature() * log)
+        let below = log_limit + MET.ln() + self.log_mass();
+        (below <= 0.0).then(|| ceil(f64::from(self.max) + self.temperature() * below))
     }
 }

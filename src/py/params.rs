@@ -3,7 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::{Error, Params, Profile, Reach, Readings, Scope, Stage};
+use super::processor::processor;
+use crate::{Dry, Error, Params, Profile, Reach, Readings, Scope, Stage};
 
 /// Checked parameters, without the seed.
 #[pyclass(name = "Params", module = "sortition._native", frozen)]
@@ -11,6 +12,9 @@ pub(super) struct PyParams(pub(super) Params);
 
 /// `(scope, window, exclude)` of a penalty.
 type ReachTuple = (String, Option<u64>, Vec<u32>);
+
+/// `(base, allowed length, window, breakers)` of the DRY penalty.
+type DryTuple = (f64, u64, Option<u64>, Vec<Vec<u32>>);
 
 /// The entries of the dictionary, one for every parameter.
 #[derive(FromPyObject)]
@@ -45,9 +49,14 @@ struct Values {
     frequency: ReachTuple,
     presence_penalty: Option<f64>,
     presence: ReachTuple,
+    no_repeat_ngram: Option<u64>,
+    dry_multiplier: Option<f64>,
+    dry: DryTuple,
+    processors: Vec<Py<PyAny>>,
     logit_bias: Vec<(u32, f64)>,
     suppress: Vec<u32>,
     allowed_ids: Option<Vec<u32>>,
+    bad_words: Vec<Vec<u32>>,
     min_tokens: u64,
     min_keep: u64,
     order: Option<Vec<String>>,
@@ -88,9 +97,14 @@ impl PyParams {
             frequency: reach(values.frequency),
             presence_penalty: values.presence_penalty,
             presence: reach(values.presence),
+            no_repeat_ngram: values.no_repeat_ngram,
+            dry_multiplier: values.dry_multiplier,
+            dry: dry(values.dry),
+            processors: values.processors.into_iter().map(processor).collect(),
             logit_bias: values.logit_bias,
             suppress: values.suppress,
             allowed_ids: values.allowed_ids,
+            bad_words: values.bad_words,
             min_tokens: values.min_tokens,
             min_keep: values.min_keep,
             order: values.order.map(|names| order(&names)).transpose()?,
@@ -102,20 +116,32 @@ impl PyParams {
     }
 }
 
+const READINGS: &str = "among top_k_ties, typical_ties, typical_exceeds, floor_ties, top_h_whole, \
+                        bad_words_output_only, greedy_after_cuts, xtc_or_nothing";
+
+/// As Python shows a name.
+fn quoted(name: &str) -> String {
+    format!("'{name}'")
+}
+
+fn dry((base, allowed_length, window, breakers): DryTuple) -> Dry {
+    Dry { base, allowed_length, window: window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)), breakers }
+}
+
 fn reach((scope, window, exclude): ReachTuple) -> Reach {
     let scope = if scope == "output" { Scope::Output } else { Scope::All };
     Reach { scope, window: window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)), exclude }
 }
 
 fn order(names: &[String]) -> Result<Vec<Stage>, Error> {
-    let unknown = |name| Error::Range { name: "order", range: "every soft stage once", value: format!("{name:?}") };
+    let unknown = |name: &str| Error::Range { name: "order", range: "every soft stage once", value: quoted(name) };
     names.iter().map(|name| Stage::named(name).ok_or_else(|| unknown(name))).collect()
 }
 
 fn readings(names: &[String]) -> Result<Readings, Error> {
     let mut readings = Readings::default();
     for name in names {
-        let unknown = || Error::Range { name: "readings", range: "names of readings", value: format!("{name:?}") };
+        let unknown = || Error::Range { name: "readings", range: READINGS, value: quoted(name) };
         *readings.named(name).ok_or_else(unknown)? = true;
     }
     Ok(readings)
@@ -127,7 +153,7 @@ pub(super) fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, P
     let profile = Profile::named(name).ok_or_else(|| Error::Range {
         name: "profile",
         range: "one of sortition, transformers, vllm, openai, llama.cpp",
-        value: format!("{name:?}"),
+        value: quoted(name),
     })?;
     let fields = PyDict::new(py);
     fields.set_item("name", profile.name)?;

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sortition.reference.weights import MET, Floats, Scores, best_first, chances, entropy_of, log_chances
+from sortition.reference.weights import MET, Floats, Scores, best_first, chances, entropy_of, log_chances, log_mass
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -132,7 +132,7 @@ def top_a(scores: Scores, temperature: float, a: float, *, min_keep: int = 1) ->
     >>> top_a(np.log(np.array([0.5, 0.25, 0.125, 0.125], np.float32)), 1.0, 0.6)
     array([ True,  True, False, False])
     """
-    limit = np.log(a) + 2 * log_chances(scores, temperature).max()
+    limit = np.log(a) - 2 * log_mass(scores, temperature)
     return likely(scores, temperature, limit, min_keep)
 
 
@@ -144,10 +144,8 @@ def p_less(scores: Scores, temperature: float, order: float = 2.0, *, min_keep: 
     >>> p_less(np.log(np.array([0.5, 0.25, 0.25], np.float32)), 1.0)
     array([ True, False, False])
     """
-    chance = chances(scores, temperature)
-    best = float(chance.max())
-    # (sum P^q)^(1/(q-1)), the best one's chance taken out of the sum: no power underflows
-    limit = (order * np.log(best) + np.log(((chance / best) ** order).sum())) / (order - 1)
+    # weights to the power of q are weights at the temperature T / q
+    limit = (log_mass(scores, temperature / order) - order * log_mass(scores, temperature)) / (order - 1)
     return likely(scores, temperature, limit, min_keep)
 
 

@@ -40,8 +40,10 @@ def mirostat_1(scores: Scores, temperature: float, mu: float, vocab: int) -> Kee
     if slope <= 0:  # a flat row has no law to follow
         return scores > -np.inf
     spread = math.log(vocab) if excess == 0 else (1 - vocab**-excess) / excess  # the limit, where 0/0 stands
-    k = (2**mu / spread) ** (1 / slope) if spread > 0 else 1.0
-    return top_k(scores, 1.0, max(1, int(min(k, len(scores)))))
+    if spread <= 0:
+        return top_k(scores, 1.0, 1)
+    log_k = (mu * math.log(2) - math.log(spread)) / slope  # (2^mu / spread)^(1 / slope) may be beyond any float
+    return top_k(scores, 1.0, max(1, int(math.exp(min(log_k, math.log(2 * len(scores)))))))
 
 
 def mirostat_2(scores: Scores, temperature: float, mu: float) -> Keep:

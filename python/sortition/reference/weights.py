@@ -19,6 +19,7 @@ __all__ = [
     "clamped",
     "entropy_of",
     "log_chances",
+    "log_mass",
     "pick",
     "weights",
     "written",
@@ -129,16 +130,25 @@ def chances(scores: Scores, temperature: float = 1.0) -> Floats:
     return chance
 
 
+def log_mass(scores: Scores, temperature: float = 1.0) -> float:
+    """The logarithm of the sum of all weights over that of the best.
+
+    >>> round(log_mass(np.array([7, 7, -np.inf], np.float32)), 6)
+    0.693147
+    """
+    weight = weights(scores, temperature).astype(np.float64)
+    return float(np.log(weight.sum() / weight[scores.argmax()]))
+
+
 def log_chances(scores: Scores, temperature: float = 1.0) -> Floats:
     """Logarithms of the chances, from the scores: a chance may be too small for a weight and still be told from none.
 
     >>> log_chances(np.array([0, -200, -np.inf], np.float32))
     array([   0., -200.,  -inf])
     """
-    weight = weights(scores, temperature).astype(np.float64)
     with np.errstate(over="ignore"):
         below = (scores.astype(np.float64) - float(scores.max())) / temperature
-    logs: Floats = below - np.log(weight.sum() / weight[scores.argmax()])
+    logs: Floats = below - log_mass(scores, temperature)
     return logs
 
 

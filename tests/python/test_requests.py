@@ -1,0 +1,131 @@
+"""Requests of other stacks: a key is translated, passed over because it chooses no token, or an error names it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sortition import ParameterError, Profile, SamplingParams
+
+READERS = {
+    "transformers": SamplingParams.from_transformers,
+    "openai": SamplingParams.from_openai,
+    "vllm": SamplingParams.from_vllm,
+    "llama.cpp": SamplingParams.from_llama_cpp,
+}
+
+TRANSLATED = [
+    ("transformers", {"do_sample": True, "temperature": 0.7}, {"temperature": 0.7, "top_k": 50}),
+    ("transformers", {"do_sample": False, "temperature": 0.7}, {"temperature": 0.0}),
+    ("transformers", {"temperature": 0.7}, {"temperature": 0.0}),
+    ("transformers", {"do_sample": True, "top_k": 0, "top_p": 1.0}, {"top_k": None, "top_p": None}),
+    ("transformers", {"do_sample": True, "top_k": None}, {"top_k": 50}),
+    ("transformers", {"epsilon_cutoff": 3e-4, "eta_cutoff": 0.0}, {"epsilon": 3e-4, "eta": None}),
+    ("transformers", {"typical_p": 0.9, "min_p": 0.1, "top_h": 0.4}, {"typical_p": 0.9, "min_p": 0.1, "top_h": 0.4}),
+    ("transformers", {"suppress_tokens": [1, 2]}, {"suppress": (1, 2)}),
+    ("transformers", {"repetition_penalty": 1.1}, {"repetition_penalty": 1.1, "repetition_scope": "all"}),
+    ("transformers", {"repetition_penalty": 1.0, "num_beams": 1}, {"repetition_penalty": None}),
+    ("transformers", {"min_new_tokens": 4}, {"min_tokens": 4}),
+    ("openai", {}, {"temperature": 1.0, "top_p": None, "seed": None}),
+    ("openai", {"frequency_penalty": 0.5, "presence_penalty": 0}, {"frequency_penalty": 0.5, "presence_penalty": None}),
+    ("openai", {"logit_bias": {"50256": -100}, "seed": 7}, {"logit_bias": {50256: -100.0}, "seed": 7}),
+    ("openai", {"frequency_penalty": 1}, {"frequency_scope": "output"}),
+    ("vllm", {"top_k": -1, "top_p": 1.0, "min_p": 0.0}, {"top_k": None, "top_p": None, "min_p": None}),
+    ("vllm", {"top_k": 0}, {"top_k": None}),
+    ("vllm", {"allowed_token_ids": [3, 1], "min_tokens": 2}, {"allowed_ids": (3, 1), "min_tokens": 2}),
+    ("vllm", {"repetition_penalty": 1.2, "ignore_eos": False}, {"repetition_penalty": 1.2}),
+    ("llama.cpp", {}, {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}),
+    ("llama.cpp", {"temperature": -1, "top_k": 0, "min_p": 0}, {"temperature": 0.0, "top_k": None, "min_p": None}),
+    ("llama.cpp", {"repeat_penalty": 1.1, "repeat_last_n": -1}, {"repetition_penalty": 1.1, "repetition_window": None}),
+    ("llama.cpp", {"repeat_penalty": 1.1, "repeat_last_n": 0}, {"repetition_penalty": None}),
+    ("llama.cpp", {"presence_penalty": 1, "repeat_last_n": 8}, {"presence_window": 8, "presence_scope": "all"}),
+    ("llama.cpp", {"logit_bias": [[5, 1.5], [6, False]]}, {"logit_bias": {5: 1.5, 6: float("-inf")}}),
+    ("llama.cpp", {"mirostat": 2, "mirostat_tau": 3.0}, {"mirostat": 2, "mirostat_tau": 3.0, "top_k": None}),
+    ("llama.cpp", {"seed": -1, "min_keep": 0, "typical_p": 1.0}, {"seed": None, "min_keep": 1, "typical_p": None}),
+    ("llama.cpp", {"xtc_probability": 0.5, "dynatemp_range": 0.3}, {"xtc_probability": 0.5, "dynatemp_range": 0.3}),
+    ("llama.cpp", {"samplers": ["top_k"], "top_k": 5}, {"top_k": 5, "top_p": None, "temperature": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("stack", "request_", "expected"), TRANSLATED)
+def test_a_request_says_here_what_it_says_there(stack, request_, expected):
+    """Names, values that switch off, and what the stack takes where its request is silent."""
+    params = READERS[stack](request_)
+    assert {name: getattr(params, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("stack", READERS)
+def test_a_request_is_read_as_its_stack_reads_it(stack):
+    """Order and readings are the profile's; changes by name prevail."""
+    params = READERS[stack]({}, min_keep=3)
+    profile = Profile.named(stack)
+    assert (params.order, params.readings, params.min_keep) == (profile.order, profile.readings, 3)
+
+
+REFUSED = [
+    ("transformers", "num_beams", 4),
+    ("transformers", "guidance_scale", 1.5),
+    ("transformers", "begin_suppress_tokens", [1]),
+    ("openai", "response_format", {"type": "json_object"}),
+    ("openai", "top_k", 40),
+    ("vllm", "ignore_eos", True),
+    ("vllm", "bad_words", ["坏"]),
+    ("vllm", "structured_outputs", {"regex": "a"}),
+    ("llama.cpp", "grammar", "root ::= [0-9]"),
+    ("llama.cpp", "samplers", ["top_k", "infill"]),
+    ("llama.cpp", "samplers", ["top_k", "top_k"]),
+    *((stack, "温度", 0.5) for stack in READERS),
+]
+
+
+@pytest.mark.parametrize(("stack", "key", "value"), REFUSED)
+def test_what_cannot_be_honoured_is_named(stack, key, value):
+    """Never silence."""
+    with pytest.raises(ParameterError, match=key):
+        READERS[stack]({key: value})
+
+
+@pytest.mark.parametrize("stack", ["openai", "vllm", "llama.cpp"])
+def test_a_request_is_a_mapping(stack):
+    """And says so."""
+    with pytest.raises(ParameterError, match="mapping"):
+        READERS[stack]("temperature")
+
+
+def test_a_generation_config_is_read_from_its_file(tmp_path):
+    """As models ship it, with what says nothing about the choice of a token."""
+    config = {
+        "_from_model_config": True, "bos_token_id": 1, "do_sample": True, "eos_token_id": [2, 3], "pad_token_id": 0,
+        "repetition_penalty": 1.05, "temperature": 0.6, "top_k": 20, "top_p": 0.8, "transformers_version": "4.51.0",
+    }  # fmt: skip
+    path = tmp_path / "generation_config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    params = SamplingParams.from_transformers(path)
+    assert (params.temperature, params.top_k, params.top_p, params.repetition_penalty) == (0.6, 20, 0.8, 1.05)
+    assert params == SamplingParams.from_transformers(config) == SamplingParams.from_transformers(str(path))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    """Missing, or no JSON."""
+    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+    for name in ("broken.json", "missing.json"):
+        with pytest.raises(ParameterError, match=name):
+            SamplingParams.from_transformers(tmp_path / name)
+
+
+def test_listed_samplers_run_in_the_order_of_the_list():
+    """All others keep their places."""
+    samplers = ["temperature", "min_p", "top_k"]
+    params = SamplingParams.from_llama_cpp({"samplers": samplers, "temperature": 0.5})
+    assert [stage for stage in params.order if stage in samplers] == samplers
+    assert sorted(params.order) == sorted(Profile.named("llama.cpp").order)
+
+
+def test_parameters_come_back_from_their_dictionary():
+    """Also through JSON, where ids of a bias are text."""
+    params = SamplingParams.profile("vllm", top_k=5, logit_bias={3: -1.0}, suppress=[7], seed=1)
+    assert SamplingParams(**params.to_dict()) == params
+    plain = json.loads(json.dumps(params.to_dict()))
+    plain["logit_bias"] = {int(token): bias for token, bias in plain["logit_bias"].items()}
+    assert SamplingParams(**plain) == params
