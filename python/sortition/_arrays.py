@@ -25,6 +25,8 @@ def float32(logits: Logits) -> npt.NDArray[np.float32]:
     Raises:
         LogitsError: if they are not real numbers.
     """
+    if type(logits) is np.ndarray and logits.dtype == np.float32 and logits.flags.aligned:
+        return logits
     try:
         array = np.asarray(logits)
     except ValueError:

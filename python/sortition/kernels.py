@@ -29,7 +29,7 @@ def argmax(x: Logits) -> Any:
     >>> argmax([1.0, 3.0, 3.0])
     1
     """
-    return _per_row(x, _native.argmax(rows(x)), np.int64)
+    return _per_row(x, _native.argmax(x), np.int64)
 
 
 def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32] | None = None) -> Any:
@@ -40,9 +40,9 @@ def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32]
     >>> softmax([0.0, 0.0, -float("inf")])
     array([0.5, 0.5, 0. ], dtype=float32)
     """
-    scores = float32(x)
+    scores = _filled(x)
     out = _out(out, scores.shape)
-    _native.softmax(rows(scores), number("temperature", temperature), out.reshape(-1, scores.shape[-1]))
+    _native.softmax(scores, number("temperature", temperature), out.reshape(-1, scores.shape[-1]))
     return out
 
 
@@ -52,9 +52,9 @@ def log_softmax(x: Logits, *, out: npt.NDArray[np.float32] | None = None) -> Any
     >>> log_softmax([1000.0, 0.0])
     array([    0., -1000.], dtype=float32)
     """
-    scores = float32(x)
+    scores = _filled(x)
     out = _out(out, scores.shape)
-    _native.log_softmax(rows(scores), out.reshape(-1, scores.shape[-1]))
+    _native.log_softmax(scores, out.reshape(-1, scores.shape[-1]))
     return out
 
 
@@ -64,7 +64,7 @@ def logsumexp(x: Logits) -> Any:
     >>> round(logsumexp([1000.0, 1000.0]), 6)
     1000.693147
     """
-    return _per_row(x, _native.logsumexp(rows(x)), np.float64)
+    return _per_row(x, _native.logsumexp(x), np.float64)
 
 
 def entropy(x: Logits) -> Any:
@@ -73,7 +73,7 @@ def entropy(x: Logits) -> Any:
     >>> round(entropy([0.0, 0.0, -float("inf")]), 6)
     0.693147
     """
-    return _per_row(x, _native.entropy(rows(x)), np.float64)
+    return _per_row(x, _native.entropy(x), np.float64)
 
 
 def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
@@ -103,8 +103,14 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
     >>> top_p(np.log([0.1, 0.6, 0.3]), 0.8)
     array([1, 2])
     """
-    nuclei = [np.array(ids, np.int64) for ids in _native.top_p(rows(x), number("p", p))]
+    nuclei = [np.array(ids, np.int64) for ids in _native.top_p(x, number("p", p))]
     return nuclei[0] if np.ndim(x) == 1 else nuclei
+
+
+def _filled(x: Logits) -> npt.NDArray[np.float32]:
+    """The scores; there must be some."""
+    scores = float32(x)
+    return scores if scores.size else rows(scores)
 
 
 def _per_row(x: Logits, values: list[Any], dtype: type[np.generic]) -> Any:

@@ -53,10 +53,15 @@ impl Candidates<'_> {
         let base = Base::new(self.temperature);
         match self.total {
             Some(total) => total,
-            None if self.floor > f32::MIN || !base.covers(self.max) => self.total(),
+            None if !base.covers(self.max) => self.total(),
             None => {
                 let scores = scores(self.input, self.store, self.view);
-                (self.kernels.mass_rough)(scores, base, &mut self.scratch.blocks);
+                let blocks = &mut self.scratch.blocks;
+                if self.floor > f32::MIN {
+                    (self.kernels.mass_from_rough)(scores, base, self.max, self.floor, blocks);
+                } else {
+                    (self.kernels.mass_rough)(scores, base, blocks);
+                }
                 let total = join(self.kernels, base, self.max, &mut self.scratch.blocks).rough();
                 self.total = Some(total);
                 total

@@ -87,6 +87,8 @@ struct Scratch {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sums {
     None,
+    /// None, as scores will change: the row is copied.
+    Copied,
     /// For a draw or a nucleus.
     Rough(f64),
     /// For probabilities.
@@ -134,6 +136,10 @@ impl<'a> Candidates<'a> {
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
         let nan = match sums {
             Sums::None => (kernels.scan)(row, &mut scratch.blocks),
+            Sums::Copied => {
+                store.copy.resize(row.len(), 0.0);
+                (kernels.scan_copy)(row, &mut store.copy, &mut scratch.blocks)
+            }
             Sums::Rough(temperature) => (kernels.mass_rough)(row, Base::new(temperature), &mut scratch.blocks),
             Sums::Exact(temperature) => (kernels.mass)(row, Base::new(temperature), &mut scratch.blocks),
         };
@@ -154,6 +160,10 @@ impl<'a> Candidates<'a> {
             total: None,
             before: None,
         };
+        if matches!(sums, Sums::Copied) {
+            this.view = View::Copy;
+            this.refresh();
+        }
         if let Sums::Rough(temperature) | Sums::Exact(temperature) = sums {
             this.temperature = temperature;
             if max > f32::NEG_INFINITY && Base::new(temperature).covers(max) {
@@ -247,8 +257,16 @@ impl<'a> Candidates<'a> {
             return;
         }
         let score = &mut self.owned()[place];
-        *score = change(*score);
-        self.scratch.stale[place / BLOCK] = true;
+        let before = *score;
+        let after = change(before);
+        *score = after;
+        // A maximum is only in doubt where the score that it was has fallen.
+        let block = &mut self.scratch.blocks[place / BLOCK];
+        if after >= block.max {
+            block.max = after + 0.0;
+        } else if before == block.max {
+            self.scratch.stale[place / BLOCK] = true;
+        }
     }
 
     /// Makes all tokens impossible whose bit in the packed `mask` is zero or missing.
@@ -260,12 +278,15 @@ impl<'a> Candidates<'a> {
 
     /// Makes all tokens impossible but those of `allowed`.
     pub(crate) fn allow(&mut self, allowed: &[u32]) {
-        let kept: Vec<(u32, f32)> = allowed.iter().map(|&id| (id, self.scores()[id as usize])).collect();
+        let mut kept = std::mem::take(&mut self.scratch.floats);
+        kept.clear();
         let copy = self.owned();
+        kept.extend(allowed.iter().map(|&id| copy[id as usize]));
         copy.fill(f32::NEG_INFINITY);
-        for (id, score) in kept {
+        for (&id, &score) in allowed.iter().zip(&kept) {
             copy[id as usize] = score;
         }
+        self.scratch.floats = kept;
         self.scratch.stale.fill(true);
     }
 
@@ -331,10 +352,16 @@ impl<'a> Candidates<'a> {
 
     /// Finds the scores of at least `threshold`: how many, with scores and places in the scratch buffers.
     fn gather(&mut self, threshold: f32) -> usize {
-        let scores = scores(self.input, self.store, self.view);
+        let room = self.scores().len() + LANES;
         let Scratch { blocks, values, indices, .. } = &mut *self.scratch;
-        grow(values, scores.len() + LANES);
-        grow(indices, scores.len() + LANES);
+        // The list and what was gathered change places: both grow at the first token.
+        for floats in [&mut *values, &mut self.store.scores] {
+            grow(floats, room);
+        }
+        for ids in [&mut *indices, &mut self.store.ids] {
+            grow(ids, room);
+        }
+        let scores = scores(self.input, self.store, self.view);
         (self.kernels.gather)(scores, blocks, threshold.max(f32::MIN), values, indices)
     }
 

@@ -77,11 +77,13 @@ type Gather = fn(&[f32], &[Block], f32, &mut [f32], &mut [u32]) -> usize;
 pub struct Kernels {
     pub(crate) name: &'static str,
     pub(crate) scan: fn(&[f32], &mut [Block]) -> bool,
+    pub(crate) scan_copy: fn(&[f32], &mut [f32], &mut [Block]) -> bool,
     pub(crate) lane_maxima: fn(&[f32], usize, &mut [f32]),
     pub(crate) mass: fn(&[f32], Base, &mut [Block]) -> bool,
     pub(crate) mass_rough: fn(&[f32], Base, &mut [Block]) -> bool,
     pub(crate) mass_out: fn(&[f32], Base, &mut [Block], &mut [f32]),
     pub(crate) mass_from: fn(&[f32], Base, f32, f32, &mut [Block]),
+    pub(crate) mass_from_rough: fn(&[f32], Base, f32, f32, &mut [Block]),
     pub(crate) bracket: Bracket,
     pub(crate) weights: fn(&[f32], Base, f32, &mut [f32]),
     pub(crate) moment: fn(&[f32], Base, f32) -> f64,

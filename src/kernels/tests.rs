@@ -79,6 +79,8 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
     if base.covers(finite) {
         (kernels.mass_from)(xs, base, finite, threshold, &mut blocks);
         bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
+        (kernels.mass_from_rough)(xs, base, finite, threshold, &mut blocks);
+        bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
         let range = [(finite - 9.0).max(f32::MIN), threshold];
         let (mut inside, mut places) = (vec![0.0; xs.len() + 16], vec![0; xs.len() + 16]);
         let n = (kernels.bracket)(xs, base, finite, range, &mut blocks, &mut inside, &mut places);
@@ -92,6 +94,10 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
         *x += 0.0;
     }
     written.push(bits(&lanes));
+    let mut copied = vec![Block::default(); blocks.len()];
+    assert!(!(kernels.scan_copy)(xs, &mut out, &mut copied));
+    written.push(bits(&out));
+    written.push(copied.iter().map(|block| block.max.to_bits()).collect());
     (kernels.shift)(xs, finite, &mut out);
     written.push(bits(&out));
     (kernels.mass_out)(xs, base, &mut blocks, &mut out);

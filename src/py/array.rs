@@ -1,7 +1,9 @@
 //! Arrays at the boundary: what is float32 and contiguous is borrowed, anything else goes through `sortition._arrays`.
 
 use numpy::ndarray::Axis;
-use numpy::{AsSliceError, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    AsSliceError, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 
 /// One row of scores.
@@ -46,9 +48,38 @@ impl Mask<'_> {
     }
 }
 
-/// The rows of an array, whose last axis must be contiguous.
-pub(super) fn rows<'a>(array: &'a PyReadonlyArray2<'_, f32>) -> PyResult<Vec<&'a [f32]>> {
-    let view = array.as_array();
-    let slices: Option<Vec<_>> = (0..view.nrows()).map(|row| view.index_axis_move(Axis(0), row).to_slice()).collect();
-    Ok(slices.ok_or(AsSliceError)?)
+/// A table of scores, or one row of them.
+pub(super) enum Rows<'py> {
+    One(Row<'py>),
+    Many(PyReadonlyArray2<'py, f32>),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Rows<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = object.cast::<PyArray1<f32>>()
+            && array.is_contiguous()
+            && array.data().is_aligned()
+            && !array.is_empty()
+        {
+            return Ok(Self::One(Row(array.readonly())));
+        }
+        let array = object.py().import("sortition._arrays")?.getattr("rows")?.call1((object,))?;
+        Ok(Self::Many(array.cast::<PyArray2<f32>>()?.readonly()))
+    }
+}
+
+impl Rows<'_> {
+    /// The rows, whose scores are contiguous.
+    pub(super) fn slices(&self) -> PyResult<Vec<&[f32]>> {
+        match self {
+            Self::One(row) => Ok(vec![row.scores()?]),
+            Self::Many(array) => {
+                let view = array.as_array();
+                let row = |at| view.index_axis_move(Axis(0), at).to_slice();
+                Ok((0..view.nrows()).map(row).collect::<Option<_>>().ok_or(AsSliceError)?)
+            }
+        }
+    }
 }

@@ -1,13 +1,11 @@
 //! The kernels as functions of the rows of an array, and the instruction sets.
 
-use numpy::{PyReadonlyArray2, PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods};
+use numpy::{PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use super::array::rows;
+use super::array::Rows;
 use super::{detached, params::PyParams};
 use crate::{Error, Params, batch, kernels};
-
-type Rows<'py> = PyReadonlyArray2<'py, f32>;
 
 /// `work` on every row, GIL released.
 fn each<T: Send>(
@@ -15,7 +13,7 @@ fn each<T: Send>(
     array: &Rows<'_>,
     work: impl Fn(&[f32]) -> Result<T, Error> + Send + Sync,
 ) -> PyResult<Vec<T>> {
-    let rows = rows(array)?;
+    let rows = array.slices()?;
     detached(py, || batch::each(&rows, |_, row| work(row)))
 }
 
@@ -26,7 +24,7 @@ fn write(
     mut out: PyReadwriteArray2<'_, f32>,
     work: impl Fn(&[f32], &mut [f32]) -> Result<(), Error> + Send + Sync,
 ) -> PyResult<()> {
-    let rows = rows(array)?;
+    let rows = array.slices()?;
     let out = out.as_slice_mut()?;
     detached(py, || batch::write(&rows, out, work))
 }
@@ -92,7 +90,7 @@ pub(super) fn sample_rows(
     seed: u64,
     mut out: PyReadwriteArray1<'_, i64>,
 ) -> PyResult<()> {
-    let rows = rows(&logits)?;
+    let rows = logits.slices()?;
     let out = out.as_slice_mut()?;
     let params = Params { seed, ..params.0.clone() };
     let tokens = detached(py, || crate::sample_rows(&rows, params))?;

@@ -82,7 +82,7 @@ impl<'a> Setting<'a> {
     /// The sums that the first read of the row can make: scores come to the draw, or to a stage that needs weights, as the
     /// caller gave them.
     pub(crate) fn sums(&self) -> Sums {
-        if Stage::hard().any(|rule| self.active(rule)) { Sums::None } else { self.plan.sums() }
+        if Stage::hard().any(|rule| self.active(rule)) { Sums::Copied } else { self.plan.sums() }
     }
 }
 

@@ -82,7 +82,7 @@ fn sums(params: &Params, soft: &[Stage]) -> Sums {
             Stage::Temperature => temperature = params.temperature,
             Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return Sums::None,
             Stage::TopP => break,
-            _ if stage.kind() == Kind::Edit => return Sums::None,
+            _ if stage.kind() == Kind::Edit => return Sums::Copied,
             _ => return Sums::Exact(temperature),
         }
     }

@@ -33,7 +33,7 @@ pub(super) static CANDIDATES: &[Candidate] = &[
 macro_rules! kernels {
     ($name:literal, $token:expr $(, features = $features:literal)?) => {
         pub(super) static KERNELS: $crate::kernels::Kernels = $crate::kernels::Kernels {
-            name: $name, scan, lane_maxima, mass, mass_rough, mass_out, mass_from, bracket, weights, moment, spread, least,
+            name: $name, scan, scan_copy, lane_maxima, mass, mass_rough, mass_out, mass_from, mass_from_rough, bracket, weights, moment, spread, least,
             gather, position, count, shift, subtract, multiply, mask,
         };
 
@@ -41,12 +41,15 @@ macro_rules! kernels {
 
         $crate::kernels::arch::kernels! { @instantiate $token, ($($features)?),
             fn scan(xs: &[f32], blocks: &mut [Block]) -> bool = generic::scan::scan;
+            fn scan_copy(xs: &[f32], out: &mut [f32], blocks: &mut [Block]) -> bool = generic::scan::scan_copy;
             fn lane_maxima(xs: &[f32], span: usize, maxima: &mut [f32]) -> () = generic::scan::lane_maxima;
             fn mass(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, true>;
             fn mass_rough(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, false>;
             fn mass_out(xs: &[f32], base: Base, blocks: &mut [Block], out: &mut [f32]) -> () = generic::mass::mass_out;
             fn mass_from(xs: &[f32], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
-                = generic::mass::mass_from;
+                = generic::mass::mass_from::<_, true>;
+            fn mass_from_rough(xs: &[f32], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
+                = generic::mass::mass_from::<_, false>;
             fn bracket(
                 xs: &[f32], base: Base, max: f32, range: [f32; 2], blocks: &mut [Block], values: &mut [f32],
                 indices: &mut [u32]

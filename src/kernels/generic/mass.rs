@@ -180,12 +180,19 @@ fn sum_out<S: Simd>(s: S, xs: &[f32], base: Base, top: Top<S>, out: &mut [f32]) 
 /// Writes, for every block, the sum of the weights of the scores of at least `threshold`, relative to the rounded weight of
 /// `max`. Blocks whose maximum is below are not read.
 #[inline(always)]
-pub(crate) fn mass_from<S: Simd>(s: S, xs: &[f32], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) {
+pub(crate) fn mass_from<S: Simd, const EXACT: bool>(
+    s: S,
+    xs: &[f32],
+    base: Base,
+    max: f32,
+    threshold: f32,
+    blocks: &mut [Block],
+) {
     let mut top = Top::new(s, max, base);
     top.least = s.max(top.least, s.splat(threshold));
     for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
         block.exponent = top.exponent;
-        block.sum = if block.max >= threshold { sum::<S, true>(s, xs, base, top) } else { 0.0 };
+        block.sum = if block.max >= threshold { sum::<S, EXACT>(s, xs, base, top) } else { 0.0 };
     }
 }
 

@@ -17,6 +17,18 @@ pub(crate) fn scan<S: Simd>(s: S, xs: &[f32], blocks: &mut [Block]) -> bool {
     s.any(nan)
 }
 
+/// Like [`scan`], and copies the scores to `out`, which is as long: a row that will be changed is read once.
+#[inline(always)]
+pub(crate) fn scan_copy<S: Simd>(s: S, xs: &[f32], out: &mut [f32], blocks: &mut [Block]) -> bool {
+    let mut nan = s.no_flags();
+    for ((xs, out), block) in xs.chunks(BLOCK).zip(out.chunks_mut(BLOCK)).zip(blocks) {
+        block.max = scan_block(s, xs, &mut nan);
+        // Still in the nearest cache.
+        out.copy_from_slice(xs);
+    }
+    s.any(nan)
+}
+
 /// The largest score of one block; marks NaN.
 #[inline(always)]
 pub(super) fn scan_block<S: Simd>(s: S, xs: &[f32], nan: &mut S::Flags) -> f32 {
