@@ -1,0 +1,115 @@
+"""A trial: one set of stages, some thousand random rows, this package beside a peer.
+
+Equal means: the same tokens are left, and every probability agrees within 1e-6. Where scores are tied, stacks may choose
+different ones of equals; then as many must be left, with the same probabilities.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from peers.rows import Row, distribution, is_on_an_edge, random_row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+__all__ = ["TOLERANCE", "Counts", "Peer", "close", "combined", "trial"]
+
+TOLERANCE = 1e-6
+
+Params = dict[str, Any]
+Draw = "Callable[[Generator, Row], Params]"
+
+
+class Peer(Protocol):
+    """Another implementation, asked in the words of this package."""
+
+    profile: str
+    stages: Mapping[str, Callable[[Generator, Row], Params]]
+
+    def probabilities(self, params: Params, row: Row, stop_tokens: list[int]) -> NDArray[np.float64]:
+        """What it leaves of the row; 0 where a token was removed."""
+
+    def can(self, params: Params, row: Row) -> bool:
+        """False where a named difference is known to show; those have tests of their own."""
+
+
+@dataclass
+class Counts:
+    """What became of the rows of a trial."""
+
+    rows: int = 0
+    equal: int = 0
+    tied: int = 0
+    edge: int = 0
+    worst: float = 0.0
+    different: list[str] = field(default_factory=list)
+
+
+def close(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float | None:
+    """The largest difference of two distributions, or `None` if not the same tokens are left."""
+    return float(np.abs(ours - theirs).max()) if np.array_equal(ours > 0, theirs > 0) else None
+
+
+def combined(peer: Peer, rng: Generator, row: Row) -> Params:
+    """Two or more stages at once, at random."""
+    names = list(peer.stages)
+    chosen = rng.choice(names, size=int(rng.integers(2, len(names) + 1)), replace=False)
+    params: Params = {}
+    for name in chosen:
+        params |= peer.stages[name](rng, row)
+    return params
+
+
+def trial(peer: Peer, stage: str, rows: int, seed: int = 1) -> Counts:
+    """So many rows of one stage, or of `"combinations"`."""
+    rng = np.random.default_rng([seed, zlib.crc32(f"{peer.profile} {stage}".encode())])
+    counts = Counts()
+    while counts.rows < rows:
+        row = random_row(rng)
+        params = combined(peer, rng, row) if stage == "combinations" else peer.stages[stage](rng, row)
+        stop_tokens = [0, 1]
+        if not peer.can(params, row) or not survives(params, row, stop_tokens):
+            continue
+        counts.rows += 1
+        if is_on_an_edge(peer.profile, params, row, stop_tokens, rng):
+            counts.edge += 1
+            continue
+        record(counts, peer, params, row, stop_tokens)
+    return counts
+
+
+def survives(params: Params, row: Row, stop_tokens: list[int]) -> bool:
+    """Whether the hard rules leave a candidate: without one, there is nothing to compare."""
+    left = row.scores > -np.inf
+    left[params.get("suppress", [])] = False
+    if params.get("min_tokens", 0) > len(row.output):
+        left[stop_tokens] = False
+    if "allowed_ids" in params:
+        left &= np.isin(np.arange(len(left)), params["allowed_ids"])
+    for *_, last in params.get("bad_words", []):
+        left[last] = False
+    if "no_repeat_ngram" in params:
+        left[np.unique(row.prompt + row.output).astype(int)] = False
+    return bool(left.any())
+
+
+def record(counts: Counts, peer: Peer, params: Params, row: Row, stop_tokens: list[int]) -> None:
+    """Ask both and count."""
+    ours = distribution(peer.profile, params, row, stop_tokens)
+    theirs = peer.probabilities(params, row, stop_tokens)
+    if (worst := close(ours, theirs)) is not None and worst <= TOLERANCE:
+        counts.equal += 1
+        counts.worst = max(counts.worst, worst)
+    elif row.tied and (worst := close(np.sort(ours), np.sort(theirs))) is not None and worst <= TOLERANCE:
+        counts.tied += 1
+    else:
+        kept = f"{int((ours > 0).sum())} and {int((theirs > 0).sum())} of {len(ours)} tokens left"
+        counts.different.append(f"{params}: {kept}, probabilities apart by {np.abs(ours - theirs).max():.2g}")
