@@ -1,23 +1,15 @@
 //! The kernels as functions of one row, without a sampler.
 //!
-//! Each thread keeps one set of buffers for them, so that a call allocates no more than its result.
-
-use std::cell::RefCell;
-
-use crate::candidates::{Candidates, Sums, Workspace};
+use crate::candidates::{Candidates, Sums, with_workspace};
 use crate::error::Error;
 use crate::kernels;
-
-thread_local! {
-    static WORKSPACE: RefCell<Workspace> = RefCell::default();
-}
 
 /// Runs `finish` on all tokens of `row`.
 fn with<R>(row: &[f32], sums: Sums, finish: impl FnOnce(&mut Candidates<'_>) -> R) -> Result<R, Error> {
     if row.is_empty() {
         return Err(Error::RowLength { row: None, expected: "at least 1".to_owned(), got: 0 });
     }
-    WORKSPACE.with_borrow_mut(|workspace| {
+    with_workspace(|workspace| {
         let mut candidates = Candidates::new(kernels::active(), row, workspace, sums)?;
         if candidates.is_empty() {
             return Err(Error::NoCandidate { row: None, stage: None });

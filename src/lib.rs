@@ -14,6 +14,7 @@
 //! The same scores, parameters, seed and position give the same token, to the bit, on every instruction set. `kernels`
 //! says how; `rng` where the coins come from; `stages` what happens to the scores, in which order.
 
+mod batch;
 mod candidates;
 mod error;
 mod functions;
@@ -25,14 +26,17 @@ pub mod rng;
 mod sampler;
 mod stage;
 mod stages;
+mod threads;
 mod trace;
 
+pub use batch::sample_rows;
 pub use error::Error;
 pub use functions::{argmax, entropy, log_softmax, logsumexp, softmax, top_k, top_p};
 pub use params::{Params, Reach, Scope};
 pub use profile::{Profile, Readings};
 pub use sampler::{Draw, Sampler};
 pub use stage::Stage;
+pub use threads::{num_threads, set_num_threads};
 pub use trace::{Fate, Step, Trace};
 
 #[cfg(feature = "python")]

@@ -77,7 +77,7 @@ impl Sampler {
             return Err(Error::Range { name: "vocab_size", range: "at least 1", value: "0".to_owned() });
         }
         let plan = Plan::new(&params);
-        let mut this = Self {
+        let this = Self {
             history: History::new(&params, prompt),
             memories: plan.policy.map(|policy| policy.start()).into_iter().collect(),
             plan,
@@ -85,7 +85,7 @@ impl Sampler {
             vocab_size,
             stop_tokens: stop_tokens.to_vec(),
             stream,
-            checked: usize::MAX,
+            checked: vocab_size.unwrap_or(usize::MAX),
             kernels: kernels::active(),
             workspace: Workspace::default(),
         };
@@ -100,21 +100,22 @@ impl Sampler {
     ///
     /// [`Error::BadScore`], [`Error::NoCandidate`], [`Error::RowLength`], [`Error::UnknownToken`]. The sampler is as it was.
     pub fn sample(&mut self, row: &[f32], mask: Option<&[u32]>) -> Result<u32, Error> {
-        let (token, logprob) = self.decide(row, mask, self.stream)?;
+        let (token, logprob) = self.decide(row, mask)?;
         self.record(token, logprob);
         Ok(token)
     }
 
     /// The token that [`Self::sample`] would return with the coins of `stream`; nothing is recorded.
-    pub(crate) fn choose(&mut self, row: &[f32], mask: Option<&[u32]>, stream: u32) -> Result<u32, Error> {
-        self.decide(row, mask, stream).map(|(token, _)| token)
+    pub(crate) fn choose(&self, row: &[f32], stream: u32, workspace: &mut Workspace) -> Result<u32, Error> {
+        let coin = self.address(stream).coin(Purpose::Draw);
+        self.with_candidates(workspace, row, None, stream, None, |candidates| candidates.draw(coin))
     }
 
     /// The token, and its log-probability if a policy wants to remember that.
-    fn decide(&mut self, row: &[f32], mask: Option<&[u32]>, stream: u32) -> Result<(u32, f64), Error> {
-        let coin = self.address(stream).coin(Purpose::Draw);
+    fn decide(&mut self, row: &[f32], mask: Option<&[u32]>) -> Result<(u32, f64), Error> {
+        let coin = self.address(self.stream).coin(Purpose::Draw);
         let policy = self.plan.policy;
-        self.with_candidates(row, mask, stream, None, |candidates| {
+        self.run(row, mask, None, |candidates| {
             let token = candidates.draw(coin);
             (token, policy.map_or(0.0, |policy| policy.logprob(candidates, token)))
         })
@@ -154,7 +155,7 @@ impl Sampler {
         }
         let coin = self.address(self.stream).coin(Purpose::Draw);
         let policy = self.plan.policy;
-        let (token, counted, logprob, kept) = self.with_candidates(row, mask, self.stream, trace, |candidates| {
+        let (token, counted, logprob, kept) = self.run(row, mask, trace, |candidates| {
             let token = candidates.draw(coin);
             let counted = policy.map_or(0.0, |policy| policy.logprob(candidates, token));
             let score = candidates.score(token);
@@ -190,7 +191,7 @@ impl Sampler {
                 got: row.len(),
             });
         }
-        self.with_candidates(row, mask, self.stream, None, |candidates| stages::write_scaled(candidates, out))
+        self.run(row, mask, None, |candidates| stages::write_scaled(candidates, out))
     }
 
     /// Records a token that was chosen elsewhere. Nothing is known of its probability, so a policy remembers what it did.
@@ -262,9 +263,28 @@ impl Sampler {
         self.stream
     }
 
-    /// Runs every stage on `row` and hands what is left to `finish`.
-    fn with_candidates<R>(
+    /// Runs every stage on `row` with the coins and buffers of this sampler, and hands what is left to `finish`.
+    fn run<R>(
         &mut self,
+        row: &[f32],
+        mask: Option<&[u32]>,
+        trace: Option<&mut Trace>,
+        finish: impl FnOnce(&mut Candidates<'_>) -> R,
+    ) -> Result<R, Error> {
+        // The stages look at the sampler while the candidates use its buffers.
+        let mut workspace = std::mem::take(&mut self.workspace);
+        let result = self.with_candidates(&mut workspace, row, mask, self.stream, trace, finish);
+        self.workspace = workspace;
+        // All ids were found in the vocabulary: no row as long needs to be checked again.
+        if result.is_ok() {
+            self.checked = self.checked.min(self.vocab_size.unwrap_or(row.len()));
+        }
+        result
+    }
+
+    fn with_candidates<R>(
+        &self,
+        workspace: &mut Workspace,
         row: &[f32],
         mask: Option<&[u32]>,
         stream: u32,
@@ -275,17 +295,14 @@ impl Sampler {
         if vocab.len() < self.checked {
             self.check_ids(vocab.len())?;
         }
-        // The stages look at the sampler while the candidates use its buffers.
-        let mut workspace = std::mem::take(&mut self.workspace);
         let setting = self.setting(mask, stream);
-        let sums = setting.weighs_whole_row().map_or(Sums::None, Sums::Rough);
-        let result = Candidates::new(self.kernels, vocab, &mut workspace, sums).and_then(|mut candidates| {
-            let mut record = trace.map(|trace| trace.begin(&mut candidates));
-            let observer = record.as_mut().map(|record| record as &mut Observer<'_>);
-            stages::run(setting, &mut candidates, observer).map(|()| finish(&mut candidates))
-        });
-        self.workspace = workspace;
-        result
+        let sums = setting.sums();
+        let mut candidates = Candidates::new(self.kernels, vocab, workspace, sums)?;
+        let mut record = trace.map(|trace| trace.begin(&mut candidates));
+        let observer = record.as_mut().map(|record| record as &mut Observer<'_>);
+        stages::run(setting, &mut candidates, observer)?;
+        drop(record);
+        Ok(finish(&mut candidates))
     }
 
     fn setting<'s>(&'s self, mask: Option<&'s [u32]>, stream: u32) -> Setting<'s> {
@@ -313,12 +330,11 @@ impl Sampler {
         Ok(&row[..size])
     }
 
-    fn check_ids(&mut self, vocab: usize) -> Result<(), Error> {
+    fn check_ids(&self, vocab: usize) -> Result<(), Error> {
         self.params.check_ids(vocab)?;
         if let Some(&id) = self.stop_tokens.iter().find(|&&id| id as usize >= vocab) {
             return Err(Error::UnknownToken { name: "stop_tokens", id, vocab });
         }
-        self.checked = vocab;
         Ok(())
     }
 }

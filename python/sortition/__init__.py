@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from sortition._runtime import choose_isa as _choose_isa
-from sortition._runtime import info
+from sortition._runtime import info, set_num_threads
+from sortition._runtime import read_environment as _read_environment
 from sortition.completion import Chunk, Completion, Timings
 from sortition.decode import Step, decode
 from sortition.errors import (
@@ -56,10 +56,11 @@ __all__ = [
     "log_softmax",
     "logsumexp",
     "sample",
+    "set_num_threads",
     "softmax",
     "stream",
     "top_k",
     "top_p",
 ]
 
-_choose_isa()
+_read_environment()

@@ -22,9 +22,11 @@ __all__ = [
     "entropy",
     "log_softmax",
     "logsumexp",
+    "num_threads",
     "profile",
     "sample_rows",
     "select_isa",
+    "set_num_threads",
     "softmax",
     "top_k",
     "top_p",
@@ -132,6 +134,12 @@ def sample_rows(logits: _Scores, params: Params, seed: int, out: npt.NDArray[np.
 
 def profile(name: str) -> dict[str, Any]:
     """A profile: its name, order and readings, and the scope and window of each penalty."""
+
+def num_threads() -> int:
+    """How many threads rows are spread over."""
+
+def set_num_threads(threads: int) -> None:
+    """Bounds the threads, in [1, 1024]."""
 
 def available() -> list[str]:
     """The instruction sets that this CPU can run, best first."""

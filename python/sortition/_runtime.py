@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 from sortition import _native
+from sortition._checks import integer
 from sortition.errors import ParameterError
 
-__all__ = ["info"]
+__all__ = ["info", "set_num_threads"]
 
 #: The number of the contract "same scores, parameters, seed and position give the same token". It changes only with the
 #: major version.
@@ -25,17 +26,31 @@ def info() -> dict[str, Any]:
         "version": _native.__version__,
         "isa": _native.used(),
         "available": _native.available(),
-        "threads": 1,
+        "threads": _native.num_threads(),
         "reproducibility": REPRODUCIBILITY,
     }
 
 
-def choose_isa() -> None:
-    """Use the instruction set that ``SORTITION_ISA`` names.
+def set_num_threads(threads: int) -> None:
+    """Spread the rows of one call over at most so many threads, in [1, 1024]; the default is one for every core.
+
+    ``SORTITION_NUM_THREADS`` says the same for the whole run. No result depends on it.
+    """
+    _native.set_num_threads(integer("threads", threads, least=1, below=1025))
+
+
+def read_environment() -> None:
+    """Use the instruction set that ``SORTITION_ISA`` names, and as many threads as ``SORTITION_NUM_THREADS`` says.
 
     Raises:
-        ParameterError: if this CPU does not have it.
+        ParameterError: if this CPU does not have the one, or the other is no number in [1, 1024].
     """
+    threads = os.environ.get("SORTITION_NUM_THREADS")
+    if threads:
+        if not (threads.isascii() and threads.isdigit() and 1 <= int(threads) <= 1024):  # noqa: PLR2004 - the limit
+            msg = f"SORTITION_NUM_THREADS must be an integer in [1, 1024], got {threads!r}"
+            raise ParameterError(msg)
+        set_num_threads(int(threads))
     name = os.environ.get("SORTITION_ISA")
     if name and not _native.select_isa(name):
         msg = f"SORTITION_ISA must be one of {', '.join(_native.available())} on this CPU, got {name!r}"

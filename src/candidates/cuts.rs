@@ -150,8 +150,19 @@ impl Candidates<'_> {
 }
 
 /// The k-th largest; the order of the rest is lost.
+///
+/// Selected as integers, in place: comparing those takes no branch.
 fn nth_largest(xs: &mut [f32], k: usize) -> f32 {
-    *xs.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a)).1
+    for x in &mut *xs {
+        *x = f32::from_bits(descending(*x));
+    }
+    let nth = xs.select_nth_unstable_by_key(k - 1, |x| x.to_bits()).1;
+    ascending(nth.to_bits())
+}
+
+/// The score that [`descending`] made the integer of.
+pub(super) fn ascending(key: u32) -> f32 {
+    f32::from_bits(if key >> 31 == 1 { key } else { !key & !(1 << 31) })
 }
 
 /// An integer that ascends as `x` descends; -0 and +0 have the same.

@@ -22,6 +22,8 @@ pub(crate) use cuts::MET;
 pub(crate) use prefix::Ranked;
 pub(crate) use rewrite::scaled;
 
+use std::cell::RefCell;
+
 use crate::error::Error;
 use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
 
@@ -30,6 +32,21 @@ use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
 pub(crate) struct Workspace {
     store: Store,
     scratch: Scratch,
+}
+
+thread_local! {
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+/// The buffers that this thread keeps for work without a sampler of its own.
+pub(crate) fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
+    WORKSPACE.with(|kept| {
+        // Taken, not borrowed: should the work come back here, it finds new ones.
+        let mut workspace = kept.take();
+        let result = work(&mut workspace);
+        kept.replace(workspace);
+        result
+    })
 }
 
 /// Where scores live once they are not the caller's.
@@ -53,6 +70,7 @@ struct Scratch {
     /// The same of a search among those.
     inner: Vec<Block>,
     places: Vec<u32>,
+    narrowed: Vec<f32>,
     /// Maxima to select among, weights, shifted scores.
     floats: Vec<f32>,
     shifted: Vec<f32>,

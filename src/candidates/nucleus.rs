@@ -8,7 +8,7 @@
 //! takes out the scores between, a tenth of the row, where the same is done again, until little is left to sort. Should the
 //! sample have misled, all is halved by selection, each time towards the half in which the mass is reached.
 
-use super::cuts::{MET, SPARE, descending};
+use super::cuts::{MET, SPARE, ascending, descending};
 use super::mass::Total;
 use super::{BLOCK, Candidates, LANES, Scratch, grow, scores};
 use crate::kernels::{Base, Block, Kernels};
@@ -118,7 +118,8 @@ impl Candidates<'_> {
         let base = Base::new(self.temperature);
         let row = scores(self.input, self.store, self.view);
         let mut search = Search { kernels: self.kernels, base, max: self.max };
-        let Scratch { blocks, inner, values, indices, floats, shifted, places, keys, .. } = &mut *self.scratch;
+        let Scratch { blocks, inner, values, indices, floats, shifted, narrowed, places, keys, .. } =
+            &mut *self.scratch;
 
         let range = search.range(row, heavy.bound, (needed - heavy.mass) / (total - heavy.mass), keys);
         let inside = search.bracket(row, range, blocks, values, indices);
@@ -126,20 +127,29 @@ impl Candidates<'_> {
         if above >= needed {
             return None;
         }
-        let (mut left, mut better) = (&values[..inside], above);
-        if inside > 2 * FEW {
-            // What is inside the bracket holds the cut and is still too much: once more.
-            inner.resize(inside.div_ceil(BLOCK), Block::default());
+        // What is inside the bracket holds the cut. While that is still too much, once more.
+        let (mut better, mut count) = (above, inside);
+        shifted.clear();
+        shifted.extend_from_slice(&values[..inside]);
+        while count > 2 * FEW {
+            let left = &shifted[..count];
+            inner.resize(count.div_ceil(BLOCK), Block::default());
             inner.fill(Block { max: f32::INFINITY, ..Block::default() });
             (self.kernels.mass_from)(left, base, self.max, f32::MIN, inner);
-            let range = search.range(left, f32::INFINITY, (needed - above) / sum(inner), keys);
-            let count = search.bracket(left, range, inner, shifted, places);
+            let range = search.range(left, f32::INFINITY, (needed - better) / sum(inner), keys);
+            let narrower = search.bracket(left, range, inner, narrowed, places);
             better += sum(inner);
             if better >= needed {
                 return None;
             }
-            left = &shifted[..count];
+            let stuck = narrower > count / 2;
+            count = narrower;
+            std::mem::swap(shifted, narrowed);
+            if stuck {
+                break;
+            }
         }
+        let left = &shifted[..count];
         search.weigh(left, floats);
         fill_keys(keys, left, &floats[..left.len()]);
         let edge = halved(keys, better, needed)?;
@@ -230,7 +240,7 @@ impl Search {
         }
         // Three and a half standard errors of a share estimated from a weighted sample.
         let error = 3.5 * (part * (1.0 - part) * squares).sqrt();
-        let score_at = |mass: f64| prefix(keys, 0.0, mass).map(|edge| ascending(keys[edge.rank - 1]));
+        let score_at = |mass: f64| prefix(keys, 0.0, mass).map(|edge| score(keys[edge.rank - 1]));
         let high = if part * sum > error { score_at(part * sum - error) } else { None };
         let low = score_at(part * sum + error);
         [low.unwrap_or(f32::MIN), high.map_or(f32::INFINITY, f32::next_up)]
@@ -255,9 +265,8 @@ fn weight(key: u64) -> f64 {
 }
 
 /// The score of a key.
-fn ascending(key: u64) -> f32 {
-    let bits = (key >> 32) as u32;
-    f32::from_bits(if bits >> 31 == 1 { bits } else { !bits & !(1 << 31) })
+fn score(key: u64) -> f32 {
+    ascending((key >> 32) as u32)
 }
 
 /// Where `sum` reaches `needed` as the keys are added to it in order; `None` if it does not.
@@ -303,7 +312,7 @@ mod tests {
         let mut keys = Vec::new();
         fill_keys(&mut keys, &xs, &[0.5; 7]);
         assert!(keys.is_sorted());
-        assert_eq!(xs.to_vec(), keys.iter().copied().map(ascending).collect::<Vec<_>>());
+        assert_eq!(xs.to_vec(), keys.iter().copied().map(score).collect::<Vec<_>>());
         assert!(keys.iter().all(|&key| weight(key) == 0.5));
     }
 }

@@ -44,6 +44,8 @@ struct Answer {
     bracketed: (Vec<u64>, Vec<u64>, Vec<(u32, u32)>),
     position: Option<usize>,
     count: usize,
+    spread: Vec<u64>,
+    least: u32,
     written: Vec<Vec<u32>>,
 }
 
@@ -111,6 +113,8 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
         bracketed,
         position: (kernels.position)(xs, finite),
         count: (kernels.count)(xs, threshold),
+        spread: (kernels.spread)(xs, finite).map(f64::to_bits).to_vec(),
+        least: (kernels.least)(xs).to_bits(),
         written,
     }
 }
@@ -175,6 +179,24 @@ fn sums_agree_with_float64() {
             (super::active().mass_rough)(&row, Base::new(temperature), &mut rough);
             for (rough, exact) in rough.iter().zip(&blocks) {
                 assert!((rough.sum / exact.sum - 1.0).abs() <= super::ROUGH, "{} for {}", rough.sum, exact.sum);
+            }
+        }
+    }
+}
+
+#[test]
+fn spread_and_least_are_those_of_the_finite_scores() {
+    for length in LENGTHS {
+        for row in rows(length) {
+            let finite: Vec<f64> = row.iter().filter(|x| x.is_finite()).copied().map(f64::from).collect();
+            let least = finite.iter().copied().fold(f64::INFINITY, f64::min);
+            assert_eq!(least, f64::from((super::active().least)(&row)));
+            for center in [0.0, 7.5, f32::MIN] {
+                let differences: Vec<f64> = finite.iter().map(|x| x - f64::from(center)).collect();
+                let expected = [differences.iter().sum(), differences.iter().map(|d| d * d).sum::<f64>()];
+                for (got, expected) in (super::active().spread)(&row, center).into_iter().zip(expected) {
+                    assert!((got - expected).abs() <= expected.abs() * 1e-12 + 1e-9, "{got} instead of {expected}");
+                }
             }
         }
     }

@@ -5,18 +5,18 @@ use pyo3::prelude::*;
 
 use super::array::rows;
 use super::{detached, params::PyParams};
-use crate::{Error, Params, Sampler, kernels};
+use crate::{Error, Params, batch, kernels};
 
 type Rows<'py> = PyReadonlyArray2<'py, f32>;
 
-/// `work` on every row, GIL released; an error names the row if there are several.
+/// `work` on every row, GIL released.
 fn each<T: Send>(
     py: Python<'_>,
     array: &Rows<'_>,
     work: impl Fn(&[f32]) -> Result<T, Error> + Send + Sync,
 ) -> PyResult<Vec<T>> {
     let rows = rows(array)?;
-    detached(py, || rows.iter().enumerate().map(|(i, row)| work(row).map_err(|error| place(error, i, &rows))).collect())
+    detached(py, || batch::each(&rows, |_, row| work(row)))
 }
 
 /// `work` on every row and the row of `out` for it.
@@ -27,16 +27,8 @@ fn write(
     work: impl Fn(&[f32], &mut [f32]) -> Result<(), Error> + Send + Sync,
 ) -> PyResult<()> {
     let rows = rows(array)?;
-    let length = rows.first().map_or(1, |row| row.len().max(1));
     let out = out.as_slice_mut()?;
-    detached(py, || {
-        let mut pairs = rows.iter().zip(out.chunks_mut(length)).enumerate();
-        pairs.try_for_each(|(i, (row, out))| work(row, out).map_err(|error| place(error, i, &rows)))
-    })
-}
-
-fn place(error: Error, row: usize, rows: &[&[f32]]) -> Error {
-    if rows.len() > 1 { error.in_row(row) } else { error }
+    detached(py, || batch::write(&rows, out, work))
 }
 
 #[pyfunction]
@@ -102,14 +94,24 @@ pub(super) fn sample_rows(
 ) -> PyResult<()> {
     let rows = rows(&logits)?;
     let out = out.as_slice_mut()?;
-    let mut sampler = Sampler::new(Params { seed, ..params.0.clone() }, &[], None, &[], 0)?;
-    detached(py, || {
-        for ((stream, row), out) in (0..).zip(&rows).zip(out) {
-            let token = sampler.choose(row, None, stream).map_err(|error| place(error, stream as usize, &rows))?;
-            *out = token.into();
-        }
-        Ok(())
-    })
+    let params = Params { seed, ..params.0.clone() };
+    let tokens = detached(py, || crate::sample_rows(&rows, params))?;
+    for (out, token) in out.iter_mut().zip(tokens) {
+        *out = token.into();
+    }
+    Ok(())
+}
+
+/// How many threads rows are spread over.
+#[pyfunction]
+pub(super) fn num_threads() -> usize {
+    crate::num_threads()
+}
+
+/// Bounds the threads.
+#[pyfunction]
+pub(super) fn set_num_threads(threads: usize) -> PyResult<()> {
+    Ok(crate::set_num_threads(threads)?)
 }
 
 /// The instruction sets that this CPU can run, best first.

@@ -17,7 +17,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::functions::{
-        argmax, available, entropy, log_softmax, logsumexp, sample_rows, select_isa, softmax, top_k, top_p, used,
+        argmax, available, entropy, log_softmax, logsumexp, num_threads, sample_rows, select_isa, set_num_threads,
+        softmax, top_k, top_p, used,
     };
     #[pymodule_export]
     use super::params::{PyParams, profile};

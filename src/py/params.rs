@@ -102,20 +102,28 @@ impl PyParams {
     }
 }
 
+const READINGS: &str = "among top_k_ties, typical_ties, typical_exceeds, floor_ties, top_h_whole, \
+                        bad_words_output_only, greedy_after_cuts, xtc_or_nothing";
+
+/// As Python shows a name.
+fn quoted(name: &str) -> String {
+    format!("'{name}'")
+}
+
 fn reach((scope, window, exclude): ReachTuple) -> Reach {
     let scope = if scope == "output" { Scope::Output } else { Scope::All };
     Reach { scope, window: window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)), exclude }
 }
 
 fn order(names: &[String]) -> Result<Vec<Stage>, Error> {
-    let unknown = |name| Error::Range { name: "order", range: "every soft stage once", value: format!("{name:?}") };
+    let unknown = |name: &str| Error::Range { name: "order", range: "every soft stage once", value: quoted(name) };
     names.iter().map(|name| Stage::named(name).ok_or_else(|| unknown(name))).collect()
 }
 
 fn readings(names: &[String]) -> Result<Readings, Error> {
     let mut readings = Readings::default();
     for name in names {
-        let unknown = || Error::Range { name: "readings", range: "names of readings", value: format!("{name:?}") };
+        let unknown = || Error::Range { name: "readings", range: READINGS, value: quoted(name) };
         *readings.named(name).ok_or_else(unknown)? = true;
     }
     Ok(readings)
@@ -127,7 +135,7 @@ pub(super) fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, P
     let profile = Profile::named(name).ok_or_else(|| Error::Range {
         name: "profile",
         range: "one of sortition, transformers, vllm, openai, llama.cpp",
-        value: format!("{name:?}"),
+        value: quoted(name),
     })?;
     let fields = PyDict::new(py);
     fields.set_item("name", profile.name)?;

@@ -29,7 +29,7 @@ pub(crate) use plan::Plan;
 pub(crate) use policy::Memory;
 pub(crate) use temperature::write_scaled;
 
-use crate::candidates::Candidates;
+use crate::candidates::{Candidates, Sums};
 use crate::error::Error;
 use crate::history::History;
 use crate::params::Params;
@@ -72,11 +72,10 @@ impl<'a> Setting<'a> {
         Stage::hard().filter(move |&rule| this.active(rule)).chain(this.plan.soft.iter().copied())
     }
 
-    /// The temperature at which the first read of the row can sum the weights: scores come to the draw, or to a stage that
-    /// needs weights, as the caller gave them.
-    pub(crate) fn weighs_whole_row(&self) -> Option<f64> {
-        let untouched = !Stage::hard().any(|rule| self.active(rule));
-        self.plan.weigh().filter(|_| untouched)
+    /// The sums that the first read of the row can make: scores come to the draw, or to a stage that needs weights, as the
+    /// caller gave them.
+    pub(crate) fn sums(&self) -> Sums {
+        if Stage::hard().any(|rule| self.active(rule)) { Sums::None } else { self.plan.sums() }
     }
 }
 

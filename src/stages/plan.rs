@@ -1,6 +1,7 @@
 //! Which soft stages run, in which order: worked out once, walked for every token.
 
 use super::policy::Policy;
+use crate::candidates::Sums;
 use crate::params::Params;
 use crate::stage::{Kind, Stage};
 
@@ -11,8 +12,8 @@ pub(crate) struct Plan {
     pub(crate) soft: Vec<Stage>,
     /// What steers the draw in the place of the cuts.
     pub(crate) policy: Option<Policy>,
-    /// The temperature at which weights are needed of scores that no soft stage has changed.
-    weigh: Option<f64>,
+    /// The sums that are needed of scores that no soft stage has changed.
+    sums: Sums,
 }
 
 impl Plan {
@@ -33,13 +34,13 @@ impl Plan {
             soft.push(Stage::Temperature);
         }
         soft.extend(policy.map(Policy::stage));
-        let weigh = weigh(params, &soft);
-        Self { soft, policy, weigh }
+        let sums = sums(params, &soft);
+        Self { soft, policy, sums }
     }
 
-    /// The temperature at which the first read of the row can sum the weights, if nothing changes the scores before.
-    pub(crate) fn weigh(&self) -> Option<f64> {
-        self.weigh
+    /// The sums that the first read of the row can make, if nothing changes the scores before.
+    pub(crate) fn sums(&self) -> Sums {
+        self.sums
     }
 }
 
@@ -68,18 +69,19 @@ fn active(params: &Params, stage: Stage) -> bool {
     }
 }
 
-/// See [`Plan::weigh`]: walks to the first stage that needs weights, or the draw.
-fn weigh(params: &Params, soft: &[Stage]) -> Option<f64> {
+/// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. For the nucleus and the draw rough ones do.
+fn sums(params: &Params, soft: &[Stage]) -> Sums {
     let mut temperature = 1.0;
     for &stage in soft {
         match stage {
-            Stage::Temperature if params.temperature == 0.0 => return None,
-            Stage::Temperature if params.dynatemp_range.is_some() => return Some(temperature),
+            Stage::Temperature if params.temperature == 0.0 => return Sums::None,
+            Stage::Temperature if params.dynatemp_range.is_some() => return Sums::Exact(temperature),
             Stage::Temperature => temperature = params.temperature,
-            Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return None,
-            _ if stage.kind() == Kind::Edit => return None,
-            _ => return Some(temperature),
+            Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return Sums::None,
+            Stage::TopP => break,
+            _ if stage.kind() == Kind::Edit => return Sums::None,
+            _ => return Sums::Exact(temperature),
         }
     }
-    Some(temperature)
+    Sums::Rough(temperature)
 }

@@ -150,3 +150,15 @@ def test_a_token_of_one_in_a_million_comes_one_in_a_million_times() -> None:
     chances = np.array([1 - 1e-6, 1e-6])
     rare = sum(int(draws(chances, 4_000_000, seed=seed).sum()) for seed in range(10))
     assert 14 <= rare <= 77
+
+
+def test_xtc_excludes_as_often_as_its_own_coin_says() -> None:
+    """One time in two .5 and .3 go: half of .5 .3 .15 .05 and half of 0 0 .75 .25."""
+    tokens = draws([0.5, 0.3, 0.15, 0.05], xtc_probability=0.5, xtc_threshold=0.1)
+    assert_follows(tokens, np.array([0.25, 0.15, 0.45, 0.15]))
+
+
+def test_the_coin_of_xtc_is_not_that_of_the_draw() -> None:
+    """One time in ten, whatever the token: else exclusion would go with low tokens."""
+    tokens = draws([0.4, 0.35, 0.25], xtc_probability=0.1, xtc_threshold=0.3)
+    assert_follows(tokens, np.array([0.9 * 0.4, 0.9 * 0.35 + 0.1 * 0.35 / 0.6, 0.9 * 0.25 + 0.1 * 0.25 / 0.6]))

@@ -74,3 +74,45 @@ def test_every_subset_and_order_draws_what_the_reference_draws(request: dict[str
         assert (got.token, got.kept) == (want.token, want.kept)
         assert got.logprob == pytest.approx(want.logprob, rel=1e-5, abs=1e-5)
         assert traced.draw(row, mask=mask, trace=True).token == got.token
+
+
+CUTS: dict[str, list[dict[str, Any]]] = {
+    "top_n_sigma": [{"top_n_sigma": 1.0}, {"top_n_sigma": 3.0}],
+    "min_k": [{"min_k": 0.0}, {"min_k": 400.0}],
+    "typical": [{"typical_p": 0.2}, {"typical_p": 0.95}, {"typical_p": 0.5, "min_keep": 100}],
+    "p_less": [{"p_less": 2.0}, {"p_less": 1.2}],
+    "epsilon": [{"epsilon": 3e-4}, {"epsilon": 0.9}],
+    "eta": [{"eta": 2e-3}],
+    "top_a": [{"top_a": 0.1}],
+    "tfs": [{"tfs": 0.5}, {"tfs": 0.99}],
+    "top_h": [{"top_h": 0.3}, {"top_h": 0.9}],
+    "xtc": [{"xtc_probability": 1.0, "xtc_threshold": 0.01, "xtc_protect": [5]}],
+    "dynatemp": [{"dynatemp_range": 0.5, "top_k": 40}],
+    "mirostat": [{"mirostat": 1, "mirostat_tau": 3.0}, {"mirostat": 2, "mirostat_tau": 3.0}],
+    "adaptive_p": [{"adaptive_target": 0.3}],
+    "bias after cuts": [{"top_k": 1000, "logit_bias": {5: 30.0, 7: -1.0}, "order": (*profiles.SOFT[1:], "logit_bias")}],
+    "typical after top_k": [{"top_k": 50_000, "typical_p": 0.6}],
+}
+"""Every cut on its own, where it keeps little and where it keeps much."""
+
+ROWS: dict[str, Any] = {
+    "like a model": lambda rng, size: rng.normal(-4, 2, size) + 12 * (rng.random(size) < 1e-4),
+    "flat": lambda rng, size: 7 + rng.normal(0, 0.1, size),
+    "steep": lambda rng, size: rng.exponential(4, size) * -1,
+    "tied": lambda rng, size: rng.integers(-20, 3, size) / 2,
+    "holes": lambda rng, size: np.where(rng.random(size) < 0.6, -np.inf, rng.normal(0, 3, size)),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_cut_of_a_whole_vocabulary_is_the_references(cut: str, kind: str) -> None:
+    """Where nothing is sorted whole: bounds, growing prefixes, bands and thresholds find the same candidates."""
+    rng = np.random.default_rng(len(kind))
+    for size, params in zip((151_936, 60_001, 50_257), CUTS[cut] * 3, strict=False):
+        row = ROWS[kind](rng, size).astype(np.float32)
+        seeded = params | {"temperature": 0.8, "seed": size}
+        ours, theirs = Sampler(SamplingParams(**seeded)), ReferenceSampler(seeded)
+        for _ in range(2):
+            got, want = ours.draw(row), theirs.draw(row)
+            assert (got.token, got.kept) == (want.token, want.kept), params

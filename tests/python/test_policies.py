@@ -1,0 +1,120 @@
+"""Mirostat and adaptive-p: what they come to, and what they remember."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sortition import ParameterError, Sampler, SamplingParams
+from test_distribution import assert_follows
+
+ZIPF = np.log(1.0 / np.arange(1, 5001)).astype(np.float32)
+"""Chances by Zipf's law over 5,000 tokens: an entropy of 9.3 bits, which leaves room to steer."""
+
+
+def surprise(draw: Any) -> float:
+    return -draw.logprob / math.log(2)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("tau", [2.0, 5.0])
+def test_mirostat_brings_the_surprise_to_tau(version: int, tau: float) -> None:
+    """All surprises less tau add up to the way of mu over eta: with mu between 0 and 4 tau, on average little."""
+    sampler = Sampler(SamplingParams(mirostat=version, mirostat_tau=tau, mirostat_eta=0.1, seed=1))
+    mean = np.mean([surprise(sampler.draw(ZIPF)) for _ in range(2000)])
+    assert abs(mean - tau) < 4 * tau / 0.1 / 2000
+
+
+def test_mirostat_2_keeps_what_surprises_by_at_most_mu() -> None:
+    """At first mu is twice tau: 2 bits keep chances of a quarter and more, and the best is kept in any case."""
+    row = np.log(np.array([0.5, 0.25, 0.125, 0.125], np.float32))
+    assert np.isfinite(Sampler(SamplingParams(mirostat=2, mirostat_tau=1.0)).process(row)).tolist() == [1, 1, 0, 0]
+    assert np.isfinite(Sampler(SamplingParams(mirostat=2, mirostat_tau=0.1)).process(row)).tolist() == [1, 0, 0, 0]
+
+
+def test_adaptive_p_prefers_chances_near_its_target() -> None:
+    """Scores 5 - 10 d^2 / (1 + d), d the distance from .3 in widths of .3, for the first token."""
+    chances = np.array([0.45, 0.3, 0.2, 0.05])
+    distance = np.abs(chances - 0.3) / 0.3
+    preferred = np.exp(5 - 10 * distance**2 / (1 + distance))
+    row = np.log(chances).astype(np.float32)
+    params = SamplingParams(adaptive_target=0.3, seed=3)
+    tokens = [Sampler(params, stream=stream).sample(row) for stream in range(20_000)]
+    assert_follows(np.array(tokens), preferred)
+
+
+def test_adaptive_p_corrects_what_came_too_often() -> None:
+    """After a token that was likelier than its target it aims below: 2 * .3 - (.9 * 3 + .9) / (.9 * 10 + 1) = .24."""
+    row = np.log(np.array([0.9, 0.1], np.float32))
+    sampler = Sampler(SamplingParams(adaptive_target=0.3, seed=0))
+    while sampler.sample(row) != 0:
+        sampler.reset()
+        sampler = Sampler(SamplingParams(adaptive_target=0.3, seed=sampler.seed + 1))
+    trace = sampler.draw(row, trace=True).trace
+    assert trace is not None
+    assert trace.steps[-1].limit == pytest.approx(0.24, abs=1e-6)
+
+
+POLICIES: list[dict[str, Any]] = [{"mirostat": 1}, {"mirostat": 2, "mirostat_tau": 2.0}, {"adaptive_target": 0.2}]
+
+
+@pytest.mark.parametrize("params", POLICIES, ids=str)
+def test_a_policy_forgets_what_is_taken_back(params: dict[str, Any]) -> None:
+    """The same tokens again after a rollback, after a reset, and in a fork of the same stream."""
+    sampler = Sampler(SamplingParams(**params, seed=9))
+    first = [sampler.sample(ZIPF) for _ in range(30)]
+    sampler.rollback(20)
+    assert [sampler.sample(ZIPF) for _ in range(20)] == first[10:]
+    sampler.rollback(20)
+    (fork,) = sampler.fork(1)
+    assert [fork.sample(ZIPF) for _ in range(20)] == first[10:]
+    sampler.reset()
+    assert [sampler.sample(ZIPF) for _ in range(30)] == first
+
+
+@pytest.mark.parametrize("params", POLICIES, ids=str)
+def test_a_token_chosen_elsewhere_leaves_the_memory_alone(params: dict[str, Any]) -> None:
+    """Nothing is known of its chance: the limit of the next token is as before."""
+    sampler = Sampler(SamplingParams(**params, seed=9))
+    sampler.sample(ZIPF)
+    before = limit(sampler)
+    sampler.accept(3)
+    assert limit(sampler) == before
+
+
+def limit(sampler: Sampler) -> float | None:
+    (fork,) = sampler.fork(1)
+    trace = fork.draw(ZIPF, trace=True).trace
+    assert trace is not None
+    return trace.steps[-1].limit
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize(
+    "cut",
+    [
+        {"top_k": 5}, {"top_p": 0.9}, {"min_p": 0.1}, {"typical_p": 0.9}, {"epsilon": 0.1}, {"eta": 0.1},
+        {"top_a": 0.1}, {"tfs": 0.9}, {"top_h": 0.5}, {"p_less": 2.0}, {"min_k": 1.0},
+        {"top_n_sigma": 1.0}, {"xtc_probability": 0.5},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_cut_beside_a_policy_is_refused(policy: dict[str, Any], cut: dict[str, Any]) -> None:
+    """A policy takes the place of the cuts; the message names the cut and the policy."""
+    with pytest.raises(ParameterError, match=f"{next(iter(cut))} must be None beside {next(iter(policy))}"):
+        SamplingParams(**policy, **cut)
+
+
+def test_two_policies_are_refused() -> None:
+    """One takes the place of the other."""
+    with pytest.raises(ParameterError, match="adaptive_target must be None beside mirostat"):
+        SamplingParams(mirostat=2, adaptive_target=0.5)
+
+
+def test_a_greedy_sampler_needs_no_policy() -> None:
+    """At temperature 0 the best comes, whatever the policy would prefer."""
+    for params in POLICIES:
+        assert Sampler(SamplingParams(**params, temperature=0)).sample(ZIPF) == 0

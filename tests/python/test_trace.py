@@ -1,0 +1,142 @@
+"""The record of a draw: what each stage did, and who removed a token. And the plan: what will run."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from sortition import NoCandidateError, ParameterError, Profile, Sampler, SamplingParams
+
+WEATHER = np.log(np.array([0.42, 0.18, 0.10, 0.30, 0.0], np.float64), where=[1, 1, 1, 1, 0], out=np.full(5, -np.inf))
+"""今天天气 真 很 不 挺, and a token that cannot come."""
+
+
+def traced(row: object, mask: object = None, **params: object) -> object:
+    trace = Sampler(SamplingParams(**params)).draw(row, mask, trace=True).trace
+    assert trace is not None
+    return trace
+
+
+def test_a_step_tells_candidates_mass_and_limit() -> None:
+    """Top-k 3 removes .10 of the mass, top-p .7 of the rest .18 / .90; limits are the least scores kept."""
+    first, second = traced(WEATHER, top_k=3, top_p=0.7).steps
+    assert (first.stage, first.before, first.after) == ("top_k", 4, 3)
+    assert (second.stage, second.before, second.after) == ("top_p", 3, 2)
+    assert (first.mass, second.mass) == pytest.approx((0.10, 0.2), abs=1e-6)
+    assert (first.limit, second.limit) == pytest.approx((math.log(0.18), math.log(0.30)), abs=1e-6)
+
+
+def test_every_token_has_one_fate() -> None:
+    """Removed by the first stage that did, kept, or impossible from the beginning."""
+    trace = traced(WEATHER, mask=np.array([0b11011], np.uint32), suppress=[1], top_k=1)
+    assert [trace.removed_by(token) for token in range(5)] == [None, "suppress", "mask", "top_k", "logits"]
+    assert trace.fates.tolist() == [0, 3, 2, 4, 1]
+
+
+@pytest.mark.parametrize(
+    ("params", "limit"),
+    [
+        ({"temperature": 0.5}, 0.5),
+        ({"min_p": 0.5}, math.log(0.42) + math.log(0.5)),
+        ({"epsilon": 0.15}, 0.15),
+        ({"top_a": 0.9}, 0.9 * 0.42**2),
+        ({"p_less": 2.0}, 0.42**2 + 0.18**2 + 0.10**2 + 0.30**2),
+        ({"mirostat": 2, "mirostat_tau": 0.8}, 1.6),
+        ({"adaptive_target": 0.3}, 0.3),
+        ({"temperature": 0}, 0.0),
+    ],
+    ids=str,
+)
+def test_the_limit_is_the_number_that_the_stage_went_by(params: dict[str, object], limit: float) -> None:
+    """A temperature, a score, a probability, a surprise."""
+    assert traced(WEATHER, **params).steps[-1].limit == pytest.approx(limit, rel=1e-5)
+
+
+def test_a_stage_that_does_nothing_says_so() -> None:
+    """XTC whose coin says no, top-k beyond the row: nothing removed, and no limit."""
+    for step in traced(WEATHER, top_k=100, xtc_probability=1e-300).steps:
+        assert (step.before, step.after, step.mass, step.limit) == (4, 4, 0.0, None)
+
+
+def test_without_a_trace_there_is_none() -> None:
+    """And a dictionary says so."""
+    draw = Sampler(SamplingParams()).draw(WEATHER)
+    assert draw.trace is None
+    assert draw.to_dict()["trace"] is None
+
+
+def test_a_trace_goes_through_strict_json() -> None:
+    """Plain values, no NaN, no infinity."""
+    draw = Sampler(SamplingParams(top_k=2)).draw(WEATHER, trace=True)
+    steps = json.loads(json.dumps(draw.to_dict(), allow_nan=False))["trace"]["steps"]
+    assert steps[0]["stage"] == "top_k"
+    assert steps[0]["after"] == 2
+
+
+def test_a_token_beyond_the_vocabulary_has_no_fate() -> None:
+    """It is no token."""
+    with pytest.raises(IndexError):
+        traced(WEATHER).removed_by(5)
+
+
+@pytest.mark.parametrize("trace", [False, True])
+def test_the_stage_that_empties_a_row_is_named_in_any_order(trace: bool) -> None:
+    """Here a bias that comes after a cut bans the one token that the cut left."""
+    order = [*(name for name in Profile.named("sortition").order if name != "logit_bias"), "logit_bias"]
+    sampler = Sampler(SamplingParams(top_k=1, logit_bias={0: -math.inf}, order=order))
+    with pytest.raises(NoCandidateError, match="logit_bias") as caught:
+        sampler.draw(WEATHER, trace=trace)
+    assert caught.value.stage == "logit_bias"
+    assert sampler.position == 0
+
+
+def test_the_plan_lists_what_runs_in_its_order() -> None:
+    """Stages that are off, or have nothing to do, are not in it; a hard rule is while it holds."""
+    params = {"temperature": 0.7, "top_k": 5, "top_p": 1.0, "min_p": 0.1, "frequency_penalty": 0.5, "min_tokens": 1}
+    sampler = Sampler(SamplingParams(**params), stop_tokens=[3])
+    assert [stage.name for stage in sampler.plan()] == ["min_tokens", "frequency", "temperature", "top_k", "min_p"]
+    sampler.accept(0)
+    assert [stage.name for stage in sampler.plan()] == ["frequency", "temperature", "top_k", "min_p"]
+    assert all(stage.needs for stage in sampler.plan())
+
+
+def test_a_greedy_plan_ends_with_the_temperature() -> None:
+    """It takes the best of all, or with the reading of llama.cpp of what the cuts left."""
+    names = [stage.name for stage in Sampler(SamplingParams(temperature=0, top_k=3)).plan()]
+    assert names == ["temperature"]
+    sampler = Sampler(SamplingParams.profile("llama.cpp", temperature=0, top_k=3, xtc_probability=1.0))
+    assert [stage.name for stage in sampler.plan()] == ["top_k", "xtc", "temperature"]
+    assert sampler.sample(np.log([0.5, 0.3, 0.15, 0.05])) == 2
+
+
+ORDER = Profile.named("sortition").order
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (ORDER[1:], ["order", "no logit_bias"]),
+        ((*ORDER, "top_k"), ["order", "top_k twice"]),
+        ((*ORDER, "温度"), ["order", "温度"]),
+        ((*ORDER, "mask"), ["order", "mask", "cannot be moved"]),
+        ([], ["order", "no logit_bias, custom"]),
+        ("temperature", ["order", "names"]),
+        ([1], ["order", "names"]),
+    ],
+)
+def test_an_order_that_is_no_permutation_is_refused(order: object, words: list[str]) -> None:
+    """The message names the parameter, and the stage that is too much or missing."""
+    with pytest.raises(ParameterError) as caught:
+        SamplingParams(order=order)
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_an_unknown_reading_or_profile_is_refused() -> None:
+    """The message has the name, and the names that there are."""
+    with pytest.raises(ParameterError, match=r"readings must be .*top_k_ties.*'ties'"):
+        SamplingParams(readings=["ties"])
+    with pytest.raises(ParameterError, match=r"profile must be .*llama\.cpp.*'ollama'"):
+        SamplingParams.profile("ollama")
