@@ -7,7 +7,7 @@ use crate::candidates::{Candidates, MET};
 /// As many of the best are all that transformers looks at.
 const BEST: usize = 100;
 
-/// Keeps the longest prefix, best first, whose entropy is at most `share` of that of all, `share < 1`. With `whole` its
+/// Keeps the longest prefix, best first, whose entropy is at most `share` of that of all. With `whole` its
 /// entropy is the sum of its terms in the distribution of all, and all are the best hundred: so transformers reads the
 /// paper.
 pub(super) fn apply(candidates: &mut Candidates<'_>, share: Option<f64>, min_keep: usize, whole: bool) -> Option<f64> {

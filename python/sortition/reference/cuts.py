@@ -226,7 +226,7 @@ def top_h(scores: Scores, temperature: float, share: float, *, min_keep: int = 1
     >>> top_h(np.log(np.array([0.4, 0.3, 0.2, 0.1], np.float32)), 1.0, 0.55)
     array([ True,  True, False, False])
     """
-    if share >= 1:
+    if share >= 1 and not whole:
         return scores > -np.inf
     if whole:
         scores = np.where(top_k(scores, temperature, max(100, min_keep)), scores, np.float32(-np.inf))

@@ -7,7 +7,7 @@ little to either side, the scores are shaken by as much, and the kept set must b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Row", "distribution", "is_on_an_edge", "random_row"]
 
-MARGIN = 2e-5  # some hundred roundings of a float32
+MARGIN = 2e-5  # some hundred roundings of a float32; more over a large vocabulary, where llama.cpp adds one by one
 LIMITS = ("top_n_sigma", "typical_p", "top_p", "min_p", "epsilon", "eta", "top_h", "xtc_threshold")
 LARGEST = {"typical_p": 1.0, "top_p": 1.0, "min_p": 1.0, "xtc_threshold": 0.5}
 
@@ -40,7 +40,7 @@ class Row:
 
 def random_row(rng: Generator, *, masked: bool = True) -> Row:
     """Of some vocabulary: bell-shaped, sharp or flat; some with many equal scores, some with masked tokens."""
-    vocabulary = int(rng.choice([7, 40, 300, 2500]))
+    vocabulary = int(rng.choice([7, 40, 300, 2500, 32000], p=[0.2, 0.3, 0.27, 0.2, 0.03]))
     scores = rng.normal(0, rng.choice([0.3, 1.5, 3.0]), vocabulary)
     scores[rng.integers(vocabulary)] += rng.choice([0.0, 3.0])
     tied = bool(rng.random() < 0.2)
@@ -52,7 +52,7 @@ def random_row(rng: Generator, *, masked: bool = True) -> Row:
         out[rng.integers(vocabulary)] = False
         scores[out] = -np.inf
     few = min(vocabulary, int(rng.choice([4, 60])))
-    prompt, output = (rng.integers(0, few, rng.integers(0, 40)).tolist() for _ in range(2))
+    prompt, output = (rng.integers(0, few, rng.integers(1, 40)).tolist() for _ in range(2))
     return Row(scores.astype(np.float32), prompt, output, tied, masked)
 
 
@@ -75,17 +75,24 @@ def is_on_an_edge(profile: str, params: Mapping[str, Any], row: Row, stop_tokens
     kept = distribution(profile, params, row, stop_tokens) > 0
     return any(
         not np.array_equal(kept, distribution(profile, moved, shaken, stop_tokens) > 0)
-        for moved, shaken in neighbours(params, row, rng)
+        for moved, shaken in neighbours(params, row, kept, rng)
     )
 
 
-def neighbours(params: Mapping[str, Any], row: Row, rng: Generator) -> Iterator[tuple[Mapping[str, Any], Row]]:
-    """The same with one limit moved, or with all scores shaken; equal scores stay equal."""
+def neighbours(
+    params: Mapping[str, Any], row: Row, kept: NDArray[np.bool_], rng: Generator
+) -> Iterator[tuple[Mapping[str, Any], Row]]:
+    """The same with one limit moved; with the better half of the kept moved against the other; with all scores shaken.
+
+    Equal scores stay equal. The second is for typical, where the best and the worst of the kept compete.
+    """
+    margin = MARGIN * max(1.0, len(row.scores) / 2500)
     for name in LIMITS:
         if params.get(name):
-            for factor in (1 - MARGIN, 1 + MARGIN):
+            for factor in (1 - margin, 1 + margin):
                 yield {**params, name: min(params[name] * factor, LARGEST.get(name, np.inf))}, row
     values, place = np.unique(row.scores, return_inverse=True)
-    for _ in range(4):
-        noise = rng.uniform(-MARGIN, MARGIN, len(values))[place] / 2
-        yield params, Row((row.scores + noise).astype(np.float32), row.prompt, row.output, row.tied, row.masked)
+    upper = values > (row.scores[kept].max() + row.scores[kept].min()) / 2
+    shifts = [upper * 1.0, upper * -1.0, *(rng.choice([-1, 1], len(values)) for _ in range(4))]
+    for shift in shifts:
+        yield params, replace(row, scores=(row.scores + 2 * margin * shift[place]).astype(np.float32))

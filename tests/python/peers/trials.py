@@ -1,6 +1,6 @@
 """A trial: one set of stages, some thousand random rows, this package beside a peer.
 
-Equal means: the same tokens are left, and every probability agrees within 1e-6. Where scores are tied, stacks may choose
+Equal means: the same tokens are left, and every probability agrees within 1e-6 (1e-5 for dynamic temperature). Where scores are tied, stacks may choose
 different ones of equals; then as many must be left, with the same probabilities.
 """
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["TOLERANCE", "Counts", "Peer", "close", "combined", "trial"]
 
 TOLERANCE = 1e-6
+COARSE = 1e-5  # where llama.cpp adds up an entropy in float32 and makes a temperature of it
 
 Params = dict[str, Any]
 Draw = "Callable[[Generator, Row], Params]"
@@ -105,10 +106,11 @@ def record(counts: Counts, peer: Peer, params: Params, row: Row, stop_tokens: li
     """Ask both and count."""
     ours = distribution(peer.profile, params, row, stop_tokens)
     theirs = peer.probabilities(params, row, stop_tokens)
-    if (worst := close(ours, theirs)) is not None and worst <= TOLERANCE:
+    tolerance = COARSE if "dynatemp_range" in params else TOLERANCE
+    if (worst := close(ours, theirs)) is not None and worst <= tolerance:
         counts.equal += 1
         counts.worst = max(counts.worst, worst)
-    elif row.tied and (worst := close(np.sort(ours), np.sort(theirs))) is not None and worst <= TOLERANCE:
+    elif row.tied and (worst := close(np.sort(ours), np.sort(theirs))) is not None and worst <= tolerance:
         counts.tied += 1
     else:
         kept = f"{int((ours > 0).sum())} and {int((theirs > 0).sum())} of {len(ours)} tokens left"
