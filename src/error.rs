@@ -1,5 +1,6 @@
 //! What can be wrong with a request. A message gives the name that the user typed, the legal range and the value seen.
 
+use crate::processor::Failure;
 use crate::stage::Stage;
 
 /// Why a request was refused. Nothing has changed when one of these comes back.
@@ -46,6 +47,16 @@ pub enum Error {
         /// The score.
         value: f32,
     },
+    /// A processor of the caller's own failed, or what it left is no row of scores.
+    #[error("{}custom: {failure}", in_row(*row))]
+    Processor {
+        /// Which row of the batch.
+        row: Option<usize>,
+        /// The first token with a score that is NaN or positive infinity, if that is what is wrong.
+        token: Option<usize>,
+        /// What is wrong.
+        failure: Failure,
+    },
     /// No token is possible.
     #[error("{}no token is possible: {}", in_row(*row), emptied_by(*stage))]
     NoCandidate {
@@ -61,7 +72,10 @@ impl Error {
     #[must_use]
     pub fn in_row(mut self, index: usize) -> Self {
         match &mut self {
-            Self::RowLength { row, .. } | Self::BadScore { row, .. } | Self::NoCandidate { row, .. } => {
+            Self::RowLength { row, .. }
+            | Self::BadScore { row, .. }
+            | Self::Processor { row, .. }
+            | Self::NoCandidate { row, .. } => {
                 *row = Some(index);
             }
             Self::Range { .. } | Self::UnknownToken { .. } => {}

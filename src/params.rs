@@ -1,6 +1,7 @@
 //! How the next token is chosen: plain values, and the check that each is in its range.
 
 use crate::error::Error;
+use crate::processor::Processor;
 use crate::profile::Readings;
 use crate::stage::{Stage, check as check_order};
 
@@ -23,6 +24,25 @@ pub struct Reach {
     pub window: Option<usize>,
     /// Ids that are not counted.
     pub exclude: Vec<u32>,
+}
+
+/// What the DRY penalty counts as a repeat, and how it grows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dry {
+    /// The penalty grows by this factor with each token of the repeat. Finite, at least 1.
+    pub base: f64,
+    /// The shortest repeat that is penalised, at least 1.
+    pub allowed_length: u64,
+    /// How many tokens back, at least 1; `None` for the whole context.
+    pub window: Option<usize>,
+    /// Runs of tokens over which no repeat goes, none of them empty. A token that is one by itself is never penalised.
+    pub breakers: Vec<Vec<u32>>,
+}
+
+impl Default for Dry {
+    fn default() -> Self {
+        Self { base: 1.75, allowed_length: 2, window: None, breakers: Vec::new() }
+    }
 }
 
 /// Sampling parameters. `None` and an empty list switch a stage off.
@@ -94,12 +114,22 @@ pub struct Params {
     pub presence_penalty: Option<f64>,
     /// What the presence penalty has seen.
     pub presence: Reach,
+    /// No run of so many tokens occurs twice in the context, at least 1.
+    pub no_repeat_ngram: Option<u64>,
+    /// Subtracted from a token that would repeat a run of the context of the least length. Finite.
+    pub dry_multiplier: Option<f64>,
+    /// Which repeats that penalty sees, and how it grows.
+    pub dry: Dry,
+    /// Functions of the context and the scores, in their order.
+    pub processors: Vec<Processor>,
     /// Added to the score of an id: finite, or -inf to ban it.
     pub logit_bias: Vec<(u32, f64)>,
     /// Ids that are impossible.
     pub suppress: Vec<u32>,
     /// The only ids that are possible.
     pub allowed_ids: Option<Vec<u32>>,
+    /// Runs of tokens that are impossible, none of them empty: the last id is banned when the rest ends the context.
+    pub bad_words: Vec<Vec<u32>>,
     /// Stop tokens are impossible before that many outputs.
     pub min_tokens: u64,
     /// Every cut keeps at least that many candidates.
@@ -145,9 +175,14 @@ impl Default for Params {
             frequency: output.clone(),
             presence_penalty: None,
             presence: output,
+            no_repeat_ngram: None,
+            dry_multiplier: None,
+            dry: Dry::default(),
+            processors: Vec::new(),
             logit_bias: Vec::new(),
             suppress: Vec::new(),
             allowed_ids: None,
+            bad_words: Vec::new(),
             min_tokens: 0,
             min_keep: 1,
             order: None,
@@ -179,6 +214,7 @@ impl Params {
         ] {
             at_least_one(name, reach.window.map(|window| window as u64))?;
         }
+        self.check_repeats()?;
         for &(id, bias) in &self.logit_bias {
             if !(bias.is_finite() || bias == f64::NEG_INFINITY) {
                 let value = format!("{bias} for token {id}");
@@ -187,6 +223,21 @@ impl Params {
         }
         at_least_one("min_keep", Some(self.min_keep))?;
         self.order.as_deref().map_or(Ok(()), check_order)
+    }
+
+    fn check_repeats(&self) -> Result<(), Error> {
+        at_least_one("no_repeat_ngram", self.no_repeat_ngram)?;
+        optional("dry_multiplier", "finite", self.dry_multiplier, f64::is_finite)?;
+        number("dry_base", "finite and at least 1", self.dry.base, |x| x.is_finite() && x >= 1.0)?;
+        at_least_one("dry_allowed_length", Some(self.dry.allowed_length))?;
+        at_least_one("dry_window", self.dry.window.map(|window| window as u64))?;
+        for (name, runs) in [("bad_words", &self.bad_words), ("dry_breakers", &self.dry.breakers)] {
+            if runs.iter().any(Vec::is_empty) {
+                let value = "an empty one".to_owned();
+                return Err(Error::Range { name, range: "sequences of at least one token", value });
+            }
+        }
+        Ok(())
     }
 
     fn check_cuts(&self) -> Result<(), Error> {
@@ -263,7 +314,10 @@ impl Params {
         let suppressed = self.suppress.iter().map(|id| ("suppress", id));
         let allowed = self.allowed_ids.iter().flatten().map(|id| ("allowed_ids", id));
         let protected = self.xtc_protect.iter().map(|id| ("xtc_protect", id));
-        match biased.chain(suppressed).chain(allowed).chain(protected).find(|&(_, &id)| id as usize >= vocab) {
+        let words = self.bad_words.iter().flatten().map(|id| ("bad_words", id));
+        let breakers = self.dry.breakers.iter().flatten().map(|id| ("dry_breakers", id));
+        let named = biased.chain(suppressed).chain(allowed).chain(protected).chain(words).chain(breakers);
+        match named.into_iter().find(|&(_, &id)| id as usize >= vocab) {
             Some((name, &id)) => Err(Error::UnknownToken { name, id, vocab }),
             None => Ok(()),
         }
@@ -292,7 +346,8 @@ fn optional(name: &'static str, range: &'static str, x: Option<f64>, legal: impl
 fn at_least_one(name: &'static str, x: Option<u64>) -> Result<(), Error> {
     match x {
         Some(0) => {
-            let range = if name == "min_keep" { "at least 1" } else { "at least 1 (None switches it off)" };
+            let required = ["min_keep", "dry_allowed_length"].contains(&name);
+            let range = if required { "at least 1" } else { "at least 1 (None switches it off)" };
             Err(Error::Range { name, range, value: "0".to_owned() })
         }
         _ => Ok(()),

@@ -230,7 +230,7 @@ impl Sampler {
 
     /// The stages that the parameters ask for, in the order in which they run. A mask is not among them.
     pub fn plan(&self) -> impl Iterator<Item = Stage> {
-        self.setting(None, self.stream).stages()
+        self.setting(None, self.stream, 0).stages()
     }
 
     /// The parameters.
@@ -271,6 +271,7 @@ impl Sampler {
         trace: Option<&mut Trace>,
         finish: impl FnOnce(&mut Candidates<'_>) -> R,
     ) -> Result<R, Error> {
+        self.history.look();
         // The stages look at the sampler while the candidates use its buffers.
         let mut workspace = std::mem::take(&mut self.workspace);
         let result = self.with_candidates(&mut workspace, row, mask, self.stream, trace, finish);
@@ -295,7 +296,7 @@ impl Sampler {
         if vocab.len() < self.checked {
             self.check_ids(vocab.len())?;
         }
-        let setting = self.setting(mask, stream);
+        let setting = self.setting(mask, stream, row.len());
         let sums = setting.sums();
         let mut candidates = Candidates::new(self.kernels, vocab, workspace, sums)?;
         let mut record = trace.map(|trace| trace.begin(&mut candidates));
@@ -305,10 +306,10 @@ impl Sampler {
         Ok(finish(&mut candidates))
     }
 
-    fn setting<'s>(&'s self, mask: Option<&'s [u32]>, stream: u32) -> Setting<'s> {
+    fn setting<'s>(&'s self, mask: Option<&'s [u32]>, stream: u32, width: usize) -> Setting<'s> {
         let Self { params, plan, history, stop_tokens, .. } = self;
         let memory = self.memories.last().copied().unwrap_or_default();
-        Setting { params, plan, history, mask, stop_tokens, memory, address: self.address(stream) }
+        Setting { params, plan, history, mask, stop_tokens, width, memory, address: self.address(stream) }
     }
 
     /// Where the coins of this position lie.

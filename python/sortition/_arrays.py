@@ -11,7 +11,7 @@ from sortition.errors import LogitsError, ParameterError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Logits", "float32", "mask", "row", "rows", "tokens"]
+__all__ = ["Logits", "answer", "float32", "mask", "row", "rows", "tokens"]
 
 #: What may be given as scores: anything that NumPy makes a real numeric array of.
 Logits = Any
@@ -47,6 +47,18 @@ def row(logits: Logits) -> npt.NDArray[np.float32]:
         msg = f"logits must have the shape (vocab,), got {array.shape}"
         raise LogitsError(msg)
     return np.ascontiguousarray(array)
+
+
+def answer(scores: Logits, length: int) -> npt.NDArray[np.float32]:
+    """What a processor returned, as one contiguous row."""
+    array = np.asarray(scores)
+    if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
+        msg = f"a processor must return real numbers or None, got {scores!r:.80}"
+        raise LogitsError(msg)
+    if array.shape != (length,):
+        msg = f"a processor must return scores of the shape ({length},), got {array.shape}"
+        raise LogitsError(msg)
+    return np.ascontiguousarray(float32(array))
 
 
 def rows(logits: Logits) -> npt.NDArray[np.float32]:

@@ -50,7 +50,8 @@ _Draw: TypeAlias = tuple[int, float, float, int, list[tuple[int, float]], int, _
 class Params:
     """Checked parameters, without the seed: of a mapping with all fields of ``SamplingParams``.
 
-    A penalty's scope, window and excluded ids are one entry, a tuple; biases are a list of pairs.
+    A penalty's scope, window and excluded ids are one entry, a tuple; so are base, allowed length, window and breakers
+    of DRY; biases are a list of pairs. A processor is called as ``SamplingParams`` says, with the GIL held.
     """
 
     def __new__(cls, values: dict[str, Any]) -> Params: ...

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sortition._checks import Words, integer, number, refuse
 
-__all__ = ["bias", "count", "ids", "names", "number", "optional", "scope", "seed", "version"]
+__all__ = ["bias", "callables", "count", "ids", "names", "number", "optional", "runs", "scope", "seed", "version"]
 
 _MAX_COUNT = 2**63 - 1
 
@@ -52,6 +52,25 @@ def ids(name: str, value: Any) -> tuple[int, ...]:
     if found and max(found) >= 2**32:
         refuse(name, "token ids below 2^32", max(found))
     return found
+
+
+def runs(name: str, value: Any) -> tuple[tuple[int, ...], ...]:
+    """Sequences of ids, in which an id may come twice."""
+    legal = "a collection of sequences of token ids"
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        refuse(name, legal, value)
+    listed = list(value)
+    for run in listed:
+        if isinstance(run, (str, bytes, Mapping)) or not isinstance(run, Iterable):
+            refuse(name, legal, value)
+    return tuple(dict.fromkeys(tuple(integer(name, item, least=0, below=2**32) for item in run) for run in listed))
+
+
+def callables(name: str, value: Any) -> tuple[Callable[..., Any], ...]:
+    listed = tuple(value) if isinstance(value, Iterable) else None
+    if listed is None or not all(callable(item) for item in listed):
+        refuse(name, "a sequence of callables", value)
+    return listed
 
 
 def names(name: str, value: Any) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def with_sampling_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Give `command`, which takes `**flags`, the flags of all fields; `sampling_params(flags)` makes the value."""
     own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
     hints, helps = _hints(), _helps()
-    fields = [field for field in dataclasses.fields(SamplingParams) if field.init]
+    fields = [f for f in dataclasses.fields(SamplingParams) if f.init and f.metadata.get("plain", True)]
     flags = [_flag(field, hints[field.name], helps.get(field.name, "")) for field in fields]
 
     @functools.wraps(command)

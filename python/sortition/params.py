@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from sortition import _native, _requests, _rules
+from sortition.errors import ParameterError
 from sortition.profiles import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["SamplingParams", "Scope"]
+__all__ = ["Processor", "SamplingParams", "Scope"]
 
 Scope = Literal["all", "output"]
+
+Processor = Callable[[npt.NDArray[np.int64], npt.NDArray[np.float32]], Any]
+"""A function of the history and the scores, see ``SamplingParams``."""
+
+_NOT_PLAIN = {"plain": False}
+"""Of fields that no command line has."""
 
 _PENALTIES = ("repetition", "frequency", "presence")
 
@@ -26,6 +37,7 @@ _SETTLE: dict[str, Any] = {
             "mirostat_tau",
             "mirostat_eta",
             "adaptive_decay",
+            "dry_base",
         ),
         _rules.number,
     ),
@@ -45,17 +57,23 @@ _SETTLE: dict[str, Any] = {
             "top_h",
             "xtc_probability",
             "adaptive_target",
+            "dry_multiplier",
             *(f"{penalty}_penalty" for penalty in _PENALTIES),
         ),
         _rules.optional(_rules.number),
     ),
-    **dict.fromkeys(("top_k", *(f"{penalty}_window" for penalty in _PENALTIES)), _rules.optional(_rules.count)),
-    **dict.fromkeys(("min_tokens", "min_keep"), _rules.count),
+    **dict.fromkeys(
+        ("top_k", "no_repeat_ngram", "dry_window", *(f"{penalty}_window" for penalty in _PENALTIES)),
+        _rules.optional(_rules.count),
+    ),
+    **dict.fromkeys(("min_tokens", "min_keep", "dry_allowed_length"), _rules.count),
     **dict.fromkeys(("suppress", "xtc_protect", *(f"{penalty}_exclude" for penalty in _PENALTIES)), _rules.ids),
+    **dict.fromkeys(("bad_words", "dry_breakers"), _rules.runs),
     **dict.fromkeys((f"{penalty}_scope" for penalty in _PENALTIES), _rules.scope),
     "mirostat": _rules.optional(_rules.version),
     "allowed_ids": _rules.optional(_rules.ids),
     "logit_bias": _rules.optional(_rules.bias),
+    "processors": _rules.callables,
     "order": _rules.optional(_rules.names),
     "readings": _rules.names,
     "seed": _rules.optional(_rules.seed),
@@ -118,6 +136,20 @@ class SamplingParams:
         presence_scope: as for repetition; the default is the output only.
         presence_window: as for repetition.
         presence_exclude: as for repetition.
+        no_repeat_ngram: no run of so many tokens occurs twice in prompt and output, at least 1 (Paulus et al., 2017).
+        dry_multiplier: taken from a token that would repeat a run of the context, times a power that grows with the
+            length of the run (text-generation-webui); finite.
+        dry_base: the power grows by this factor with each token, at least 1; it is held where it would leave float32.
+        dry_allowed_length: the shortest run that is penalised, at least 1.
+        dry_window: how many tokens back, at least 1; ``None`` for prompt and output.
+        dry_breakers: sequences of ids over which no run goes; an id that is one by itself is never penalised.
+        processors: callables ``(history, scores) -> None | array``, which run one after the other at ``custom`` in the
+            order. ``history`` is prompt and output, ``int64`` of shape ``(n,)``; ``scores`` the row as it is there,
+            ``float32`` of shape ``(vocab,)``, -inf where a token is impossible: new arrays, which the callable may
+            change and keep. It returns scores of that shape, finite or -inf, or ``None`` for ``scores`` as it left
+            them. What was impossible stays so. What it raises reaches the caller, and nothing was drawn. Processors are
+            no plain values: parameters that have some can be neither pickled nor made a dictionary.
+        bad_words: sequences of ids that are impossible: the last is banned when the rest is how prompt and output end.
         logit_bias: ``{id: bias}``, added to the score; finite, or ``-inf`` to ban the id.
         suppress: ids that are impossible.
         allowed_ids: the only ids that are possible.
@@ -166,6 +198,14 @@ class SamplingParams:
     presence_scope: Scope = "output"
     presence_window: int | None = None
     presence_exclude: Iterable[int] = ()
+    no_repeat_ngram: int | None = None
+    dry_multiplier: float | None = None
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
+    dry_window: int | None = None
+    dry_breakers: Iterable[Iterable[int]] = ()
+    processors: Iterable[Processor] = field(default=(), metadata=_NOT_PLAIN)
+    bad_words: Iterable[Iterable[int]] = ()
     logit_bias: Mapping[int, float] | None = None
     suppress: Iterable[int] = ()
     allowed_ids: Iterable[int] | None = None
@@ -183,12 +223,16 @@ class SamplingParams:
 
     def _for_native(self) -> dict[str, Any]:
         """The core's parameters: a penalty's reach is one of them."""
-        values = self.to_dict()
+        values = self._values()
         for penalty in _PENALTIES:
             parts = [values.pop(f"{penalty}_{part}") for part in ("scope", "window", "exclude")]
             values[penalty] = tuple(parts)
+        values["dry"] = tuple(values.pop(f"dry_{part}") for part in ("base", "allowed_length", "window", "breakers"))
         values["logit_bias"] = list((self.logit_bias or {}).items())
         return values
+
+    def _values(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
 
     @classmethod
     def profile(cls, name: str, **params: Any) -> SamplingParams:
@@ -286,12 +330,19 @@ class SamplingParams:
         return frozenset(item.name for item in fields(cls) if item.init)
 
     def to_dict(self) -> dict[str, Any]:
-        """All parameters by name.
+        """All parameters by name, but for ``processors``, which are no plain values.
 
         >>> SamplingParams(top_k=5).to_dict()["top_k"]
         5
+
+        Raises:
+            ParameterError: there are processors.
         """
-        return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
+        values = self._values()
+        if values.pop("processors"):
+            msg = "processors must be empty to make a dictionary of parameters, or to pickle them: they are code"
+            raise ParameterError(msg)
+        return values
 
     def __repr__(self) -> str:
         changed = (
@@ -302,9 +353,15 @@ class SamplingParams:
         return f"SamplingParams({', '.join(changed)})"
 
     def __hash__(self) -> int:
-        values = self.to_dict()
+        values = self._values()
         values["logit_bias"] = None if self.logit_bias is None else frozenset(self.logit_bias.items())
         return hash(tuple(values.items()))
+
+    def __copy__(self) -> SamplingParams:
+        return self
+
+    def __deepcopy__(self, _: Any) -> SamplingParams:
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.to_dict(),)

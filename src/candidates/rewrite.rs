@@ -21,6 +21,20 @@ impl Candidates<'_> {
         self.rewritten();
     }
 
+    /// Replaces the score of every candidate by that in a whole row. Call [`Self::settle`] after.
+    pub(crate) fn rescore(&mut self, scores: &[f32]) {
+        self.owned();
+        match self.view {
+            View::List(length) => {
+                for (x, &id) in self.store.scores[..length].iter_mut().zip(&self.store.ids) {
+                    *x = scores[id as usize];
+                }
+            }
+            View::Input | View::Copy => self.store.copy.copy_from_slice(&scores[..self.input.len()]),
+        }
+        self.scratch.stale.fill(true);
+    }
+
     /// Replaces every score by a finite function of its probability. [`Self::remembered`] knows the log-probabilities.
     pub(crate) fn score_probabilities(&mut self, score: impl Fn(f64) -> f64) {
         self.carry_out();

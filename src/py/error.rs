@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::Error;
+use crate::{Error, Failure};
 
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
@@ -16,6 +16,11 @@ impl From<Error> for PyErr {
 
 /// An instance of the class in `sortition.errors`, with what it knows of the place.
 fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
+    if let Error::Processor { failure: Failure::Raised(own), .. } = error
+        && let Some(own) = own.downcast_ref::<PyErr>()
+    {
+        return Ok(own.clone_ref(py).into_value(py).into_bound(py).into_any());
+    }
     let fields = PyDict::new(py);
     let class = match error {
         Error::Range { .. } | Error::UnknownToken { .. } => "ParameterError",
@@ -26,6 +31,12 @@ fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>>
         Error::BadScore { row, token, .. } => {
             fields.set_item("row", row)?;
             fields.set_item("token", token)?;
+            "LogitsError"
+        }
+        Error::Processor { row, token, .. } => {
+            fields.set_item("row", row)?;
+            fields.set_item("token", token)?;
+            fields.set_item("stage", crate::Stage::Custom.name())?;
             "LogitsError"
         }
         Error::NoCandidate { row, stage } => {

@@ -9,6 +9,7 @@ mod array;
 mod error;
 mod functions;
 mod params;
+mod processor;
 mod sampler;
 
 use pyo3::prelude::*;

@@ -3,7 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::{Error, Params, Profile, Reach, Readings, Scope, Stage};
+use super::processor::processor;
+use crate::{Dry, Error, Params, Profile, Reach, Readings, Scope, Stage};
 
 /// Checked parameters, without the seed.
 #[pyclass(name = "Params", module = "sortition._native", frozen)]
@@ -11,6 +12,9 @@ pub(super) struct PyParams(pub(super) Params);
 
 /// `(scope, window, exclude)` of a penalty.
 type ReachTuple = (String, Option<u64>, Vec<u32>);
+
+/// `(base, allowed length, window, breakers)` of the DRY penalty.
+type DryTuple = (f64, u64, Option<u64>, Vec<Vec<u32>>);
 
 /// The entries of the dictionary, one for every parameter.
 #[derive(FromPyObject)]
@@ -45,9 +49,14 @@ struct Values {
     frequency: ReachTuple,
     presence_penalty: Option<f64>,
     presence: ReachTuple,
+    no_repeat_ngram: Option<u64>,
+    dry_multiplier: Option<f64>,
+    dry: DryTuple,
+    processors: Vec<Py<PyAny>>,
     logit_bias: Vec<(u32, f64)>,
     suppress: Vec<u32>,
     allowed_ids: Option<Vec<u32>>,
+    bad_words: Vec<Vec<u32>>,
     min_tokens: u64,
     min_keep: u64,
     order: Option<Vec<String>>,
@@ -88,9 +97,14 @@ impl PyParams {
             frequency: reach(values.frequency),
             presence_penalty: values.presence_penalty,
             presence: reach(values.presence),
+            no_repeat_ngram: values.no_repeat_ngram,
+            dry_multiplier: values.dry_multiplier,
+            dry: dry(values.dry),
+            processors: values.processors.into_iter().map(processor).collect(),
             logit_bias: values.logit_bias,
             suppress: values.suppress,
             allowed_ids: values.allowed_ids,
+            bad_words: values.bad_words,
             min_tokens: values.min_tokens,
             min_keep: values.min_keep,
             order: values.order.map(|names| order(&names)).transpose()?,
@@ -108,6 +122,10 @@ const READINGS: &str = "among top_k_ties, typical_ties, typical_exceeds, floor_t
 /// As Python shows a name.
 fn quoted(name: &str) -> String {
     format!("'{name}'")
+}
+
+fn dry((base, allowed_length, window, breakers): DryTuple) -> Dry {
+    Dry { base, allowed_length, window: window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)), breakers }
 }
 
 fn reach((scope, window, exclude): ReachTuple) -> Reach {

@@ -4,12 +4,16 @@
 //! penalties, the temperature, the cuts; and a policy, which stands in the place of the cuts.
 
 mod adaptive_p;
+mod bad_words;
+mod custom;
+mod dry;
 mod epsilon;
 mod eta;
 mod logit_bias;
 mod min_k;
 mod min_p;
 mod mirostat;
+mod no_repeat_ngram;
 mod p_less;
 mod penalties;
 mod plan;
@@ -47,6 +51,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) history: &'a History,
     pub(crate) mask: Option<&'a [u32]>,
     pub(crate) stop_tokens: &'a [u32],
+    /// How long the row is that came in, with what lies beyond the vocabulary.
+    pub(crate) width: usize,
     pub(crate) memory: Memory,
     pub(crate) address: Address,
 }
@@ -62,6 +68,7 @@ impl<'a> Setting<'a> {
             Stage::MinTokens => {
                 !self.stop_tokens.is_empty() && (self.history.output().len() as u64) < params.min_tokens
             }
+            Stage::BadWords => !params.bad_words.is_empty(),
             _ => false,
         }
     }
@@ -95,10 +102,14 @@ pub(crate) fn run(
     if let Some(observer) = observer {
         return walk_step_by_step(setting, candidates, observer);
     }
+    if setting.plan.soft.contains(&Stage::Custom) {
+        // A processor is called once, for a row that has candidates.
+        return walk_step_by_step(setting, candidates, &mut |_, _, _| {});
+    }
     let mut changed = false;
     for stage in setting.stages() {
         if edits(stage) {
-            change(stage, setting, candidates);
+            change(stage, setting, candidates)?;
             changed = true;
             continue;
         }
@@ -129,7 +140,7 @@ fn walk_step_by_step(
 ) -> Result<(), Error> {
     for stage in setting.stages() {
         let limit = if edits(stage) {
-            change(stage, setting, candidates);
+            change(stage, setting, candidates)?;
             candidates.settle();
             None
         } else {
@@ -148,7 +159,11 @@ fn edits(stage: Stage) -> bool {
 }
 
 /// Runs a stage that changes single scores.
-fn change(stage: Stage, setting: Setting<'_>, candidates: &mut Candidates<'_>) {
+///
+/// # Errors
+///
+/// [`Error::Processor`].
+fn change(stage: Stage, setting: Setting<'_>, candidates: &mut Candidates<'_>) -> Result<(), Error> {
     let Setting { params, history, .. } = setting;
     if candidates.temperature() != 1.0 {
         candidates.write_temperature();
@@ -158,14 +173,22 @@ fn change(stage: Stage, setting: Setting<'_>, candidates: &mut Candidates<'_>) {
         Stage::AllowedIds => rules::allowed_ids(candidates, params.allowed_ids.as_deref()),
         Stage::Suppress => rules::ban(candidates, &params.suppress),
         Stage::MinTokens => rules::ban(candidates, setting.stop_tokens),
+        Stage::BadWords => {
+            let outputs = params.readings.bad_words_output_only;
+            bad_words::apply(candidates, &params.bad_words, if outputs { history.output() } else { history.context() });
+        }
+        Stage::Custom => custom::apply(candidates, &params.processors, history.context(), setting.width)?,
         Stage::LogitBias => logit_bias::apply(candidates, &params.logit_bias),
         Stage::Repetition => {
             penalties::repetition(candidates, params.repetition_penalty, history.repetition.as_ref());
         }
         Stage::Frequency => penalties::frequency(candidates, params.frequency_penalty, history.frequency.as_ref()),
         Stage::Presence => penalties::presence(candidates, params.presence_penalty, history.presence.as_ref()),
+        Stage::NoRepeatNgram => no_repeat_ngram::apply(candidates, history.ngrams.as_ref(), history.context()),
+        Stage::Dry => dry::apply(candidates, params.dry_multiplier, &params.dry, history.repeats.as_ref()),
         _ => {}
     }
+    Ok(())
 }
 
 /// Runs a stage that looks at the whole distribution; returns the limit that it used, if it is a number it had at hand.

@@ -48,6 +48,9 @@ impl Plan {
 fn active(params: &Params, stage: Stage) -> bool {
     match stage {
         Stage::LogitBias => !params.logit_bias.is_empty(),
+        Stage::Custom => !params.processors.is_empty(),
+        Stage::NoRepeatNgram => params.no_repeat_ngram.is_some(),
+        Stage::Dry => params.dry_multiplier.is_some(),
         Stage::Repetition => params.repetition_penalty.is_some(),
         Stage::Frequency => params.frequency_penalty.is_some(),
         Stage::Presence => params.presence_penalty.is_some(),

@@ -148,6 +148,30 @@ def stage_params(draw: st.DrawFn, vocab: int) -> dict[str, Any]:
     return params
 
 
+@st.composite
+def history_params(draw: st.DrawFn, vocab: int) -> dict[str, Any]:
+    """Stages that go by what was said, for a history of few different ids: each present or not."""
+    few = st.integers(0, min(vocab, 4) - 1)
+    runs = st.lists(st.lists(few, min_size=1, max_size=4), max_size=3)
+    choices: dict[str, st.SearchStrategy[Any]] = {
+        "no_repeat_ngram": st.integers(1, 5),
+        "bad_words": runs,
+        "dry_multiplier": st.sampled_from([-0.5, 0.0, 0.8, 1e30, 3.4e38]),
+        "dry_base": st.sampled_from([1, 1.75, 2.0, 60.0, 1e9, 1e300]),
+        "dry_allowed_length": st.integers(1, 4),
+        "dry_window": st.integers(1, 30),
+        "dry_breakers": runs,
+    }
+    names = draw(st.sets(st.sampled_from(sorted(choices)), min_size=1))
+    return {name: draw(choices[name]) for name in sorted(names)}
+
+
+def scripts(vocab: int) -> st.SearchStrategy[list[int]]:
+    """What happens to a history of few different ids: one more, or as many back as a negative one says."""
+    few = st.integers(0, min(vocab, 4) - 1)
+    return st.lists(few | few | few | st.integers(-6, -1), max_size=60)
+
+
 def histories(vocab: int) -> st.SearchStrategy[list[int]]:
     """Token ids that a vocabulary of this size holds."""
     return st.lists(st.integers(0, vocab - 1), max_size=12)

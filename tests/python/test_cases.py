@@ -19,9 +19,6 @@ ELSEWHERE = {"text": "run by test_text_cases.py"}
 """Files that have a runner of their own."""
 
 NOT_YET = {
-    "bad_words": "params",
-    "dry_multiplier": "params",
-    "no_repeat_ngram": "params",
     "rows": "sample_batch",
     "draft": "verify",
     "draft_probs": "verify",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import os
@@ -189,6 +188,13 @@ FLAGS = {  # a value for every field of SamplingParams, as typed and as it shoul
     "presence_window": (["64"], 64),
     "presence_exclude": (["5"], (5,)),
     "logit_bias": (["1=2.5", "3=-inf"], {1: 2.5, 3: float("-inf")}),
+    "no_repeat_ngram": (["3"], 3),
+    "dry_multiplier": (["0.8"], 0.8),
+    "dry_base": (["2"], 2.0),
+    "dry_allowed_length": (["3"], 3),
+    "dry_window": (["64"], 64),
+    "dry_breakers": (["[[2], [0, 1]]"], ((2,), (0, 1))),
+    "bad_words": (["[[2], [0, 1]]"], ((2,), (0, 1))),
     "suppress": (["1", "2"], (1, 2)),
     "allowed_ids": (["0,1"], (0, 1)),
     "min_tokens": (["3"], 3),
@@ -199,7 +205,7 @@ FLAGS = {  # a value for every field of SamplingParams, as typed and as it shoul
 }
 
 
-@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(SamplingParams) if field.init])
+@pytest.mark.parametrize("name", sorted(SamplingParams().to_dict()))
 def test_every_parameter_has_a_flag_that_reaches_it(run, monkeypatch, name):
     """With a help text, and alone: the other fields keep their defaults."""
     typed, value = FLAGS[name]

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+
 import sortition as st
 
 ROWS = np.random.default_rng(1).normal(0, 3, (24, 9_000)).astype(np.float32)

@@ -1,66 +1,7 @@
-//! What a sequence has said: its context, and the counts that penalties need.
-//!
-//! Counts grow and shrink with the tokens that come and go, so a step costs the same after a thousand tokens and after a
-//! hundred thousand.
+//! How often each token occurs in the part of the context that a penalty reaches.
 
-use std::collections::HashMap;
-
-use crate::params::{Params, Reach, Scope};
-
-/// The context of one sequence, prompt and output, and who counts it.
-#[derive(Debug, Clone)]
-pub(crate) struct History {
-    tokens: Vec<u32>,
-    prompt: usize,
-    pub(crate) repetition: Option<Counts>,
-    pub(crate) frequency: Option<Counts>,
-    pub(crate) presence: Option<Counts>,
-}
-
-impl History {
-    pub(crate) fn new(params: &Params, prompt: &[u32]) -> Self {
-        let counts = |penalty: Option<f64>, reach: &Reach| penalty.map(|_| Counts::new(reach, prompt.len()));
-        let mut this = Self {
-            tokens: Vec::with_capacity(prompt.len() + 64),
-            prompt: prompt.len(),
-            repetition: counts(params.repetition_penalty, &params.repetition),
-            frequency: counts(params.frequency_penalty, &params.frequency),
-            presence: counts(params.presence_penalty, &params.presence),
-        };
-        for &token in prompt {
-            this.push(token);
-        }
-        this
-    }
-
-    pub(crate) fn prompt(&self) -> &[u32] {
-        &self.tokens[..self.prompt]
-    }
-
-    pub(crate) fn output(&self) -> &[u32] {
-        &self.tokens[self.prompt..]
-    }
-
-    pub(crate) fn push(&mut self, token: u32) {
-        self.tokens.push(token);
-        let Self { tokens, repetition, frequency, presence, .. } = self;
-        for counts in [repetition, frequency, presence].into_iter().flatten() {
-            counts.pushed(tokens);
-        }
-    }
-
-    /// Takes back the last token of the output.
-    pub(crate) fn pop(&mut self) {
-        if self.output().is_empty() {
-            return;
-        }
-        let Self { tokens, repetition, frequency, presence, .. } = self;
-        for counts in [repetition, frequency, presence].into_iter().flatten() {
-            counts.popping(tokens);
-        }
-        tokens.pop();
-    }
-}
+use super::tally::Tally;
+use crate::params::{Reach, Scope};
 
 /// How often each token occurs in the part of the context that a penalty reaches.
 #[derive(Debug, Clone)]
@@ -69,14 +10,11 @@ pub(crate) struct Counts {
     start: usize,
     window: usize,
     exclude: Vec<u32>,
-    /// Each token that occurs, with its count, in no order.
-    entries: Vec<(u32, u32)>,
-    /// Where in `entries` a token is.
-    places: HashMap<u32, usize>,
+    tally: Tally,
 }
 
 impl Counts {
-    fn new(reach: &Reach, prompt: usize) -> Self {
+    pub(super) fn new(reach: &Reach, prompt: usize) -> Self {
         let start = match reach.scope {
             Scope::All => 0,
             Scope::Output => prompt,
@@ -85,14 +23,13 @@ impl Counts {
             start,
             window: reach.window.unwrap_or(usize::MAX),
             exclude: reach.exclude.clone(),
-            entries: Vec::new(),
-            places: HashMap::new(),
+            tally: Tally::default(),
         }
     }
 
     /// Each token that occurs, with its count, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.entries.iter().copied()
+        self.tally.entries().iter().copied()
     }
 
     /// The first token of the window in a context of `length` tokens.
@@ -101,7 +38,7 @@ impl Counts {
     }
 
     /// The last of `tokens` has just been added.
-    fn pushed(&mut self, tokens: &[u32]) {
+    pub(super) fn pushed(&mut self, tokens: &[u32]) {
         let last = tokens.len() - 1;
         if last < self.start {
             return;
@@ -113,7 +50,7 @@ impl Counts {
     }
 
     /// The last of `tokens` is about to go.
-    fn popping(&mut self, tokens: &[u32]) {
+    pub(super) fn popping(&mut self, tokens: &[u32]) {
         let last = tokens.len() - 1;
         if last < self.start {
             return;
@@ -125,32 +62,21 @@ impl Counts {
     }
 
     fn add(&mut self, token: u32) {
-        if self.exclude.contains(&token) {
-            return;
-        }
-        let place = *self.places.entry(token).or_insert(self.entries.len());
-        match self.entries.get_mut(place) {
-            Some((_, count)) => *count += 1,
-            None => self.entries.push((token, 1)),
+        if !self.exclude.contains(&token) {
+            self.tally.add(token);
         }
     }
 
     fn remove(&mut self, token: u32) {
-        let Some(&place) = self.places.get(&token) else { return };
-        self.entries[place].1 -= 1;
-        if self.entries[place].1 == 0 {
-            self.places.remove(&token);
-            self.entries.swap_remove(place);
-            if let Some(&(moved, _)) = self.entries.get(place) {
-                self.places.insert(moved, place);
-            }
-        }
+        self.tally.remove(token);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::History;
+    use crate::params::Params;
 
     /// The window counted afresh.
     fn naive(tokens: &[u32], prompt: usize, reach: &Reach) -> Vec<(u32, u32)> {

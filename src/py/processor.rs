@@ -1,0 +1,33 @@
+//! Processors: any callable of Python, called with the interpreter attached again.
+
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::{Failure, Processor};
+
+/// The processor that calls `callable` with the history and the scores.
+pub(super) fn processor(callable: Py<PyAny>) -> Processor {
+    Processor::new(move |context, scores| {
+        Python::attach(|py| {
+            let answer = call(callable.bind(py), context, scores).map_err(Failure::raised)?;
+            let answer = row(&answer, scores.len()).map_err(|error| Failure::Answer(error.value(py).to_string()))?;
+            scores.copy_from_slice(answer.as_slice().map_err(Failure::raised)?);
+            Ok(())
+        })
+    })
+}
+
+/// What the callable returned; of one that returned nothing, the array that it may have changed.
+fn call<'py>(callable: &Bound<'py, PyAny>, context: &[u32], scores: &[f32]) -> PyResult<Bound<'py, PyAny>> {
+    let py = callable.py();
+    let history = PyArray1::from_iter(py, context.iter().copied().map(i64::from));
+    let shown = PyArray1::from_slice(py, scores);
+    let answer = callable.call1((history, &shown))?;
+    Ok(if answer.is_none() { shown.into_any() } else { answer })
+}
+
+/// The answer as a row of `length` scores.
+fn row<'py>(answer: &Bound<'py, PyAny>, length: usize) -> PyResult<PyReadonlyArray1<'py, f32>> {
+    let array = answer.py().import("sortition._arrays")?.getattr("answer")?.call1((answer, length))?;
+    Ok(array.cast::<PyArray1<f32>>()?.try_readonly()?)
+}
