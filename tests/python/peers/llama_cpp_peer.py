@@ -16,7 +16,6 @@ import llama_cpp.llama_cpp as api
 import numpy as np
 
 from peers.rows import Row, softmax
-from peers.stages import STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Chain", "LlamaCpp"]
 
-NAMES = (
-    "suppress logit_bias repetition frequency presence dry temperature top_n_sigma top_k typical top_p min_p xtc min_keep"
-).split()
 CANDIDATE = np.dtype([("id", np.intc), ("logit", np.single), ("p", np.single)], align=True)
 SEED = 1
 
@@ -36,7 +32,6 @@ class LlamaCpp:
     """The peer."""
 
     profile = "llama.cpp"
-    stages = {name: STAGES[name] for name in (*NAMES, "dynamic temperature")}
 
     def can(self, params: dict[str, Any], row: Row) -> bool:
         """Not what `test_peers_llama_cpp` shows to differ."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from peers.rows import Row, softmax
-from peers.stages import STAGES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +23,6 @@ class OpenAi:
     """The peer."""
 
     profile = "openai"
-    stages = {name: STAGES[name] for name in ("logit_bias", "frequency", "presence", "temperature", "top_p")}
 
     def can(self, params: dict[str, Any], row: Row) -> bool:
         """All of it."""

@@ -54,7 +54,7 @@ STAGES: dict[str, Callable[[Generator, Row], dict[str, Any]]] = {
         "dry_window": int(rng.choice([16, 64])),
     },
     "temperature": lambda rng, row: {"temperature": float(rng.choice([0.0, 0.5, 0.7, 1.0, 1.3, 2.0]))},
-    "dynamic temperature": lambda rng, row: {
+    "dynamic_temperature": lambda rng, row: {
         "temperature": round(float(rng.uniform(0.6, 1.5)), 3),
         "dynatemp_range": round(float(rng.uniform(0.05, 0.55)), 3),
         "dynatemp_exponent": round(float(rng.uniform(0.5, 2)), 3),

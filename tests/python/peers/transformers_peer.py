@@ -13,7 +13,6 @@ import torch
 from transformers import GenerationConfig, GenerationMixin
 
 from peers.rows import Row, softmax
-from peers.stages import STAGES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,10 +34,6 @@ KEYS = {
     "min_tokens": "min_new_tokens",
 }
 
-NAMES = (
-    "allowed_ids suppress min_tokens bad_words logit_bias repetition no_repeat_ngram temperature top_k typical top_p min_p "
-    "epsilon eta top_h"
-).split()
 
 
 class Stack(GenerationMixin):
@@ -52,7 +47,6 @@ class Transformers:
     """The peer."""
 
     profile = "transformers"
-    stages = {name: STAGES[name] for name in NAMES}
 
     def can(self, params: dict[str, Any], row: Row) -> bool:
         """All of it."""

@@ -13,27 +13,26 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from peers.rows import Row, distribution, is_on_an_edge, random_row
+from peers.stages import STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Sequence
 
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-__all__ = ["TOLERANCE", "Counts", "Peer", "close", "combined", "trial"]
+__all__ = ["COARSE", "TOLERANCE", "Counts", "Peer", "close", "trial"]
 
 TOLERANCE = 1e-6
 COARSE = 1e-5  # where llama.cpp adds up an entropy in float32 and makes a temperature of it
 
 Params = dict[str, Any]
-Draw = "Callable[[Generator, Row], Params]"
 
 
 class Peer(Protocol):
     """Another implementation, asked in the words of this package."""
 
     profile: str
-    stages: Mapping[str, Callable[[Generator, Row], Params]]
 
     def probabilities(self, params: Params, row: Row, stop_tokens: list[int]) -> NDArray[np.float64]:
         """What it leaves of the row; 0 where a token was removed."""
@@ -59,23 +58,21 @@ def close(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> float | Non
     return float(np.abs(ours - theirs).max()) if np.array_equal(ours > 0, theirs > 0) else None
 
 
-def combined(peer: Peer, rng: Generator, row: Row) -> Params:
+def combined(names: Sequence[str], rng: Generator, row: Row) -> Params:
     """Two or more stages at once, at random."""
-    names = list(peer.stages)
-    chosen = rng.choice(names, size=int(rng.integers(2, len(names) + 1)), replace=False)
     params: Params = {}
-    for name in chosen:
-        params |= peer.stages[name](rng, row)
+    for name in rng.choice(names, size=int(rng.integers(2, len(names) + 1)), replace=False):
+        params |= STAGES[name](rng, row)
     return params
 
 
-def trial(peer: Peer, stage: str, rows: int, seed: int = 1) -> Counts:
-    """So many rows of one stage, or of `"combinations"`."""
-    rng = np.random.default_rng([seed, zlib.crc32(f"{peer.profile} {stage}".encode())])
+def trial(peer: Peer, stage: str, names: Sequence[str], rows: int) -> Counts:
+    """So many rows of one stage, or of combinations of those of these names."""
+    rng = np.random.default_rng(zlib.crc32(f"{peer.profile} {stage}".encode()))
     counts = Counts()
     while counts.rows < rows:
         row = random_row(rng)
-        params = combined(peer, rng, row) if stage == "combinations" else peer.stages[stage](rng, row)
+        params = STAGES[stage](rng, row) if stage in STAGES else combined(names, rng, row)
         stop_tokens = [0, 1]
         if not peer.can(params, row) or not survives(params, row, stop_tokens):
             continue

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from peers.rows import Row, softmax
-from peers.stages import STAGES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,16 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Vllm"]
 
-NAMES = (
-    "allowed_ids min_tokens bad_words logit_bias repetition frequency presence temperature top_k top_p min_p"
-).split()
 
 
 class Vllm:
     """The peer."""
 
     profile = "vllm"
-    stages = {name: STAGES[name] for name in NAMES}
 
     def can(self, params: dict[str, Any], row: Row) -> bool:
         """All of it."""
