@@ -18,14 +18,15 @@ import numpy as np
 from peers.rows import Row, softmax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["Chain", "LlamaCpp"]
+__all__ = ["ORDER", "Chain", "LlamaCpp", "left"]
 
 CANDIDATE = np.dtype([("id", np.intc), ("logit", np.single), ("p", np.single)], align=True)
 SEED = 1
+ORDER = ("penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature")
 
 
 class LlamaCpp:
@@ -44,10 +45,15 @@ class LlamaCpp:
 
     def probabilities(self, params: dict[str, Any], row: Row, stop_tokens: list[int]) -> NDArray[np.float64]:
         """What the chain leaves."""
-        with closing(Chain(samplers(params, len(row.scores)))) as chain:
-            for token in row.prompt + row.output:
-                chain.accept(token)
-            return chain.probabilities(row.scores)
+        return left(params, row)
+
+
+def left(params: Mapping[str, Any], row: Row, order: Sequence[str] = ORDER) -> NDArray[np.float64]:
+    """What a chain of samplers in this order leaves."""
+    with closing(Chain(samplers(params, len(row.scores), order))) as chain:
+        for token in row.prompt + row.output:
+            chain.accept(token)
+        return chain.probabilities(row.scores)
 
 
 class Chain:
@@ -85,35 +91,26 @@ class Chain:
         api.llama_sampler_free(self.chain)
 
 
-def samplers(params: Mapping[str, Any], vocabulary: int) -> Iterator[Any]:
-    """The samplers that llama.cpp's server would chain for these parameters."""
+def samplers(params: Mapping[str, Any], vocabulary: int, order: Sequence[str] = ORDER) -> Iterator[Any]:
+    """The samplers that llama.cpp's server would chain for these parameters, in its order or that of a request."""
     get, keep = params.get, params.get("min_keep", 0)
     biases = {**get("logit_bias", {}), **dict.fromkeys(get("suppress", ()), -np.inf)}
     if biases:
         pairs = (api.llama_logit_bias * len(biases))(*biases.items())
         yield api.llama_sampler_init_logit_bias(vocabulary, len(biases), pairs)
-    yield api.llama_sampler_init_penalties(
-        vocabulary,
-        get("repetition_window", 64),
-        get("repetition_penalty", 1.0),
-        get("frequency_penalty", 0.0),
-        get("presence_penalty", 0.0),
-    )
-    yield api.llama_sampler_init_dry(
-        None,
-        get("dry_multiplier", 0.0),
-        get("dry_base", 1.75),
-        get("dry_allowed_length", 2),
-        get("dry_window", 64),
-        None,
-        0,
-    )
-    yield api.llama_sampler_init_top_n_sigma(get("top_n_sigma", -1.0))
-    yield api.llama_sampler_init_top_k(get("top_k", 0))
-    yield api.llama_sampler_init_typical(get("typical_p", 1.0), keep)
-    yield api.llama_sampler_init_top_p(get("top_p", 1.0), keep)
-    yield api.llama_sampler_init_min_p(get("min_p", 0.0), keep)
-    yield api.llama_sampler_init_xtc(get("xtc_probability", 0.0), get("xtc_threshold", 0.1), keep, SEED)
-    yield api.llama_sampler_init_temp_ext(
-        get("temperature", 1.0), get("dynatemp_range", 0.0), get("dynatemp_exponent", 1.0)
-    )
+    penalties = get("repetition_penalty", 1.0), get("frequency_penalty", 0.0), get("presence_penalty", 0.0)
+    dry = get("dry_multiplier", 0.0), get("dry_base", 1.75), get("dry_allowed_length", 2), get("dry_window", 64)
+    temperature = get("temperature", 1.0), get("dynatemp_range", 0.0), get("dynatemp_exponent", 1.0)
+    make = {
+        "penalties": lambda: api.llama_sampler_init_penalties(vocabulary, get("repetition_window", 64), *penalties),
+        "dry": lambda: api.llama_sampler_init_dry(None, *dry, None, 0),
+        "top_n_sigma": lambda: api.llama_sampler_init_top_n_sigma(get("top_n_sigma", -1.0)),
+        "top_k": lambda: api.llama_sampler_init_top_k(get("top_k", 0)),
+        "typ_p": lambda: api.llama_sampler_init_typical(get("typical_p", 1.0), keep),
+        "top_p": lambda: api.llama_sampler_init_top_p(get("top_p", 1.0), keep),
+        "min_p": lambda: api.llama_sampler_init_min_p(get("min_p", 0.0), keep),
+        "xtc": lambda: api.llama_sampler_init_xtc(get("xtc_probability", 0.0), get("xtc_threshold", 0.1), keep, SEED),
+        "temperature": lambda: api.llama_sampler_init_temp_ext(*temperature),
+    }
+    for name in order:
+        yield make[name]()

@@ -17,7 +17,7 @@ from peers.rows import Row, softmax
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Transformers"]
+__all__ = ["Transformers", "configuration"]
 
 KEYS = {
     "top_k": "top_k",
@@ -49,8 +49,8 @@ class Transformers:
     profile = "transformers"
 
     def can(self, params: dict[str, Any], row: Row) -> bool:
-        """All of it."""
-        return True
+        """Not a bad word that is a stop token by itself: it passes that over."""
+        return not any(word in ([0], [1]) for word in params.get("bad_words", []))
 
     def probabilities(self, params: dict[str, Any], row: Row, stop_tokens: list[int]) -> NDArray[np.float64]:
         """What the library leaves."""
