@@ -109,4 +109,4 @@ def test_llama_cpp_adds_up_the_entropy_in_float32():
     temperature = 0.5 - (p * np.log(p)).sum() / np.log(len(p))
     exact = np.exp(z / temperature) / np.exp(z / temperature).sum()
     assert np.abs(ours - exact).max() < 1e-7
-    assert np.abs(ours - exact).max() < np.abs(theirs - exact).max() < 1e-5
+    assert np.abs(ours - exact).max() < np.abs(theirs - exact).max() < 2e-5

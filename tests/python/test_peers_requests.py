@@ -8,7 +8,7 @@ import pytest
 from peers.registry import NAMES, load
 from peers.rows import distribution, is_on_an_edge, random_row
 from peers.stages import STAGES
-from peers.trials import COARSE, close, survives
+from peers.trials import close, survives, tolerance
 from sortition import SamplingParams
 
 pytestmark = pytest.mark.heavy
@@ -31,7 +31,7 @@ def compare(profile, seed, make):
         if asked is None:
             continue
         ours, theirs = asked
-        values = {**ours.to_dict()}
+        values = ours.to_dict()
         if not survives(params, row, STOPS) or is_on_an_edge(profile, values, row, STOPS, rng):
             continue
         left, expected = distribution(profile, values, row, STOPS), theirs()
@@ -39,7 +39,7 @@ def compare(profile, seed, make):
         if apart is None and row.tied:
             apart = close(np.sort(left), np.sort(expected))
         assert apart is not None, params
-        assert apart <= COARSE, params
+        assert apart <= tolerance(params), params
         compared += 1
     return compared
 

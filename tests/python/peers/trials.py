@@ -1,6 +1,6 @@
 """A trial: one set of stages, some thousand random rows, this package beside a peer.
 
-Equal means: the same tokens are left, and every probability agrees within 1e-6 (1e-5 for dynamic temperature). Where scores are tied, stacks may choose
+Equal means: the same tokens are left, and every probability agrees within 1e-6 (2e-5 for dynamic temperature). Where scores are tied, stacks may choose
 different ones of equals; then as many must be left, with the same probabilities.
 """
 
@@ -21,12 +21,16 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-__all__ = ["COARSE", "TOLERANCE", "Counts", "Peer", "close", "trial"]
-
-TOLERANCE = 1e-6
-COARSE = 1e-5  # where llama.cpp adds up an entropy in float32 and makes a temperature of it
+__all__ = ["Counts", "Peer", "close", "tolerance", "trial"]
 
 Params = dict[str, Any]
+
+
+def tolerance(params: Params) -> float:
+    """Of a probability; coarse where llama.cpp adds up an entropy in float32 and makes a temperature of it."""
+    return 1e-6 if params.get("dynatemp_range") is None else 2e-5
+
+
 
 
 class Peer(Protocol):
@@ -103,11 +107,11 @@ def record(counts: Counts, peer: Peer, params: Params, row: Row, stop_tokens: li
     """Ask both and count."""
     ours = distribution(peer.profile, params, row, stop_tokens)
     theirs = peer.probabilities(params, row, stop_tokens)
-    tolerance = COARSE if "dynatemp_range" in params else TOLERANCE
-    if (worst := close(ours, theirs)) is not None and worst <= tolerance:
+    allowed = tolerance(params)
+    if (worst := close(ours, theirs)) is not None and worst <= allowed:
         counts.equal += 1
         counts.worst = max(counts.worst, worst)
-    elif row.tied and (worst := close(np.sort(ours), np.sort(theirs))) is not None and worst <= tolerance:
+    elif row.tied and (worst := close(np.sort(ours), np.sort(theirs))) is not None and worst <= allowed:
         counts.tied += 1
     else:
         kept = f"{int((ours > 0).sum())} and {int((theirs > 0).sum())} of {len(ours)} tokens left"
