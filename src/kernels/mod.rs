@@ -4,6 +4,9 @@
 //! kernels in use is chosen at the first call, by what the CPU has; [`available`] lists all that could be, for tests.
 
 pub(crate) mod arch;
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub mod bench;
 pub(crate) mod generic;
 
 use std::sync::OnceLock;

@@ -192,9 +192,9 @@ class LlamaModel:
         positions = np.arange(self._length, self._length + len(ids))
         turns = np.exp(1j * np.outer(positions, self._frequencies)).astype(np.complex64)[:, None]
         x = weights.embedding[ids]
-        for layer, cache in zip(weights.layers, self._cache, strict=True):
+        for depth, layer in enumerate(weights.layers):
             hidden = _rms_norm(x, layer.attention_norm, config.norm_epsilon)
-            x = x + _linear(self._attend(_linear(hidden, layer.qkv), turns, cache), layer.attention_output)
+            x = x + _linear(self._attend(_linear(hidden, layer.qkv), turns, self._cache[depth]), layer.attention_output)
             hidden = _rms_norm(x, layer.ffn_norm, config.norm_epsilon)
             gate, up = np.split(_linear(hidden, layer.gate_up), 2, axis=-1)
             x = x + _linear(_silu(gate) * up, layer.ffn_down)

@@ -48,7 +48,10 @@ def cached(source: Path, decode: Callable[[Path], Contents]) -> Contents:
     if folder is None:
         return decode(source)
     with source.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256") if sys.version_info >= (3, 11) else hashlib.sha256(file.read())
+        if sys.version_info >= (3, 11):
+            digest = hashlib.file_digest(file, "sha256")
+        else:
+            digest = hashlib.sha256(file.read())
     path = folder / f"{source.stem}-{digest.hexdigest()[:32]}.weights"
     contents = _read(path)
     if contents is not None:

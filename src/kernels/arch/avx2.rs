@@ -14,10 +14,10 @@ use std::arch::x86_64::{
 
 use crate::kernels::generic::{LANES, Simd};
 
-super::kernels!("avx2", Avx2::new(), features = "avx2,fma");
+super::kernels!("avx2", Avx2::new(), features = "avx2,fma,popcnt");
 
 pub(super) fn detect() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("popcnt")
 }
 
 /// Proof that AVX2 and FMA are enabled.

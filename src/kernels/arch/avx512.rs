@@ -14,10 +14,10 @@ use std::arch::x86_64::{
 
 use crate::kernels::generic::{LANES, Simd};
 
-super::kernels!("avx512", Avx512::new(), features = "avx512f");
+super::kernels!("avx512", Avx512::new(), features = "avx512f,popcnt");
 
 pub(super) fn detect() -> bool {
-    is_x86_feature_detected!("avx512f")
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt")
 }
 
 /// Proof that AVX-512 F is enabled.

@@ -1,0 +1,80 @@
+//! One operation a run, for an instruction counter: `instructions ISA CASE`. Without arguments, the names of the cases.
+//!
+//! What is between the start and the end of [`measured`] counts: one token, after two that made the buffers.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+
+use sortition::{Params, Sampler, kernels};
+
+const VOCAB: usize = 32_000;
+
+type Case = (&'static str, bool, fn() -> Params);
+
+/// Name, whether a few scores are lifted above the others, parameters.
+const CASES: [Case; 9] = [
+    ("greedy/flat", false, || Params { temperature: 0.0, ..Params::default() }),
+    ("temperature=0.8/flat", false, || Params { temperature: 0.8, ..Params::default() }),
+    ("top_k=50/flat", false, || Params { top_k: Some(50), ..Params::default() }),
+    ("min_p=0.05/peaked", true, || Params { min_p: Some(0.05), ..Params::default() }),
+    ("min_p=0.05/flat", false, || Params { min_p: Some(0.05), ..Params::default() }),
+    ("top_p=0.95/peaked", true, || Params { top_p: Some(0.95), ..Params::default() }),
+    ("top_p=0.95/flat", false, || Params { top_p: Some(0.95), ..Params::default() }),
+    ("chain/peaked", true, chain),
+    ("chain/small", false, chain),
+];
+
+fn chain() -> Params {
+    let (top_k, top_p, min_p) = (Some(50), Some(0.95), Some(0.05));
+    Params { repetition_penalty: Some(1.1), temperature: 0.8, top_k, top_p, min_p, ..Params::default() }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [isa, name] = arguments.as_slice() else {
+        for (name, ..) in CASES {
+            println!("{name}");
+        }
+        return ExitCode::SUCCESS;
+    };
+    let Some((_, lifted, params)) = CASES.iter().find(|(case, ..)| case == name) else {
+        eprintln!("no case {name}");
+        return ExitCode::FAILURE;
+    };
+    if !kernels::select(isa) {
+        eprintln!("this CPU, or the counter, does not run {isa}");
+        return ExitCode::FAILURE;
+    }
+    let vocab = if name.ends_with("small") { 32 } else { VOCAB };
+    let row = row(vocab, *lifted);
+    let prompt: Vec<u32> = (0..1_000).map(|i| i * 31 % 32_000).collect();
+    let params = params();
+    let prompt = if params.repetition_penalty.is_some() { prompt } else { Vec::new() };
+    let mut sampler = Sampler::new(params, &prompt, None, &[], 0).expect("legal parameters");
+    for _ in 0..2 {
+        sampler.sample(&row, None).expect("a token");
+    }
+    let token = measured(&mut sampler, &row);
+    println!("token {token}");
+    ExitCode::SUCCESS
+}
+
+/// The counter is told to count in here.
+#[inline(never)]
+fn measured(sampler: &mut Sampler, row: &[f32]) -> u32 {
+    black_box(sampler.sample(black_box(row), None).expect("a token"))
+}
+
+/// Sums of twelve uniform numbers, which is nearly normal; the same on every machine.
+fn row(vocab: usize, lifted: bool) -> Vec<f32> {
+    let mut state = 1_u32;
+    let mut uniform = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f32::from(u16::try_from(state >> 16).expect("sixteen bits")) / 65_536.0
+    };
+    let mut scores: Vec<f32> = (0..vocab).map(|_| (0..12).map(|_| uniform()).sum::<f32>() - 6.0).collect();
+    if lifted {
+        (0..20_u8).for_each(|i| scores[usize::from(i) * 997 % vocab] = 16.0 - 0.6 * f32::from(i));
+    }
+    scores
+}

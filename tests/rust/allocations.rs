@@ -1,0 +1,208 @@
+//! Nothing is allocated per token: buffers are made at the first two and kept (a list and the buffer of a gather change
+//! places, so the second token makes the second of them).
+//!
+//! An allocator that counts, by thread, as the test harness has threads of its own. Two things may grow, by doubling, so
+//! that a long sequence meets it a few times only: the history itself (room for 64 tokens is made beforehand), and what a
+//! penalty knows of the distinct tokens in it. A list of log-probabilities is a result, and is allocated for the caller.
+
+#![expect(unsafe_code, reason = "an allocator is unsafe by its signature")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use sortition::{Params, Sampler};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+fn tick() {
+    // At the very end of a thread there is no counter left, and nothing to count.
+    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call goes on to the system's allocator unchanged; the counter is a plain number and allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        tick();
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        tick();
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.realloc(block, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How many allocations `work` makes on this thread.
+fn allocations(work: impl FnOnce()) -> usize {
+    let before = COUNT.get();
+    work();
+    COUNT.get() - before
+}
+
+const VOCAB: usize = 50_000;
+
+/// Scores spread like a normal distribution's, `lifted` of them far above the others; another row for another `seed`.
+fn row(seed: u32, lifted: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
+    let mut uniform = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f32::from(u16::try_from(state >> 16).expect("sixteen bits")) / 65_536.0
+    };
+    let mut scores: Vec<f32> = (0..VOCAB).map(|_| (0..12).map(|_| uniform()).sum::<f32>() - 6.0).collect();
+    for place in 0..lifted {
+        scores[place * 997 % VOCAB] += 12.0;
+    }
+    scores
+}
+
+fn flat_and_peaked() -> Vec<Vec<f32>> {
+    (0..4).flat_map(|seed| [row(seed, 0), row(seed, 12)]).collect()
+}
+
+/// Every plan that takes another way through the code.
+fn plans() -> Vec<(&'static str, Params)> {
+    let with = |change: fn(&mut Params)| {
+        let mut params = Params { seed: 7, ..Params::default() };
+        change(&mut params);
+        params
+    };
+    vec![
+        ("greedy", with(|p| p.temperature = 0.0)),
+        ("temperature", with(|p| p.temperature = 0.8)),
+        ("temperature next to zero", with(|p| p.temperature = 1e-6)),
+        ("top-k 1", with(|p| p.top_k = Some(1))),
+        ("top-k 50", with(|p| p.top_k = Some(50))),
+        ("top-k 20,000", with(|p| p.top_k = Some(20_000))),
+        ("top-p .95", with(|p| p.top_p = Some(0.95))),
+        ("min-p .05", with(|p| p.min_p = Some(0.05))),
+        ("top-k, top-p, min-p", with(|p| (p.top_k, p.top_p, p.min_p) = (Some(50), Some(0.9), Some(0.05)))),
+        ("top-p, min-p", with(|p| (p.top_p, p.min_p) = (Some(0.9), Some(0.01)))),
+        ("bias and bans", with(|p| (p.logit_bias, p.suppress) = (vec![(3, 2.0), (40_000, -1.0)], vec![17, 18]))),
+    ]
+}
+
+fn penalties() -> Params {
+    let (repetition_penalty, frequency_penalty, presence_penalty) = (Some(1.1), Some(0.2), Some(0.1));
+    Params { repetition_penalty, frequency_penalty, presence_penalty, top_k: Some(50), ..Params::default() }
+}
+
+fn sampler(params: Params, prompt: &[u32]) -> Sampler {
+    Sampler::new(params, prompt, None, &[], 0).expect("legal parameters")
+}
+
+#[test]
+fn no_plan_allocates_for_the_same_row_again() {
+    for (name, params) in plans() {
+        for row in [&row(0, 0), &row(2, 12)] {
+            let mut sampler = sampler(params.clone(), &[]);
+            for _ in 0..2 {
+                sampler.sample(row, None).expect("a token");
+            }
+            let count = allocations(|| {
+                for _ in 0..20 {
+                    sampler.sample(row, None).expect("a token");
+                }
+            });
+            assert_eq!(0, count, "{name}");
+        }
+    }
+}
+
+#[test]
+fn no_plan_allocates_on_rows_of_all_kinds_once_it_has_met_them() {
+    let rows = flat_and_peaked();
+    let mask = vec![0xdead_beef; VOCAB.div_ceil(32)];
+    for (name, params) in plans() {
+        for mask in [None, Some(mask.as_slice())] {
+            let mut sampler = sampler(params.clone(), &[]);
+            for row in &rows {
+                sampler.sample(row, mask).expect("a token");
+            }
+            let count = allocations(|| {
+                for row in rows.iter().cycle().take(50) {
+                    sampler.sample(row, mask).expect("a token");
+                }
+            });
+            assert_eq!(0, count, "{name}, {}", if mask.is_some() { "masked" } else { "no mask" });
+        }
+    }
+}
+
+#[test]
+fn penalties_allocate_for_new_distinct_tokens_only() {
+    let scores = row(5, 12);
+    let prompt: Vec<u32> = (0..1_000).map(|i| i * 31 % 50_000).collect();
+    let mut sampler = sampler(penalties(), &prompt);
+    let mut said: Vec<u32> = (0..40).map(|_| sampler.sample(&scores, None).expect("a token")).collect();
+    said.dedup();
+    // The same tokens again: nothing new is to be remembered.
+    let count = allocations(|| {
+        for &token in said.iter().take(10) {
+            sampler.accept(token);
+            sampler.rollback(1).expect("just accepted");
+            sampler.sample(&scores, None).expect("a token");
+            sampler.rollback(1).expect("just drawn");
+        }
+    });
+    assert_eq!(0, count);
+}
+
+#[test]
+fn a_history_grows_by_doubling() {
+    let mut sampler = sampler(penalties(), &[]);
+    let scores = row(6, 0);
+    let count = allocations(|| {
+        for token in 0..10_000 {
+            sampler.accept(token);
+        }
+        sampler.sample(&scores, None).expect("a token");
+    });
+    // Seven buffers (the tokens; entries and places of three penalties), at most log2(10,000) = 14 times each.
+    assert!(count <= 7 * 14 + 20, "{count} allocations for 10,000 distinct tokens");
+}
+
+#[test]
+fn a_draw_without_a_list_allocates_nothing() {
+    let rows = flat_and_peaked();
+    for (name, params) in plans() {
+        let mut sampler = sampler(params, &[]);
+        for row in &rows {
+            sampler.draw(row, None, 0).expect("a draw");
+        }
+        let count = allocations(|| {
+            for row in &rows {
+                sampler.draw(row, None, 0).expect("a draw");
+            }
+        });
+        assert_eq!(0, count, "{name}");
+    }
+}
+
+#[test]
+fn a_list_of_log_probabilities_is_a_few_allocations_of_its_own_size() {
+    let rows = flat_and_peaked();
+    let mut sampler = sampler(Params { top_k: Some(50), ..Params::default() }, &[]);
+    for row in &rows {
+        sampler.draw(row, None, 5).expect("a draw");
+    }
+    let count = allocations(|| {
+        for row in &rows {
+            sampler.draw(row, None, 5).expect("a draw");
+        }
+    });
+    assert!(count <= 8 * rows.len(), "{count} allocations for {} draws", rows.len());
+}
