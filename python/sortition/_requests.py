@@ -79,8 +79,8 @@ def vllm(request: Any, known: frozenset[str]) -> _Values:
     """Of vLLM's ``SamplingParams`` as a dictionary, or of the body of a request to its server."""
     values = _with_integer_ids("vLLM", _VLLM.read(request, known))
     # What it makes of a request before it samples: a temperature of at least 0.01, a bias of at most 100 either way.
-    if isinstance(temperature := values.get("temperature"), (int, float)) and 0 < temperature < 0.01:
-        values["temperature"] = 0.01
+    if isinstance(temperature := values.get("temperature"), (int, float)) and 0 < temperature < _VLLM_COLDEST:
+        values["temperature"] = _VLLM_COLDEST
     if "logit_bias" in values:
         bias = values["logit_bias"].items()
         values["logit_bias"] = {
@@ -209,7 +209,8 @@ _TRANSFORMERS = _Stack(
             _words(
                 "penalty_alpha dola_layers force_words_ids constraints forced_bos_token_id forced_eos_token_id "
                 "exponential_decay_length_penalty begin_suppress_tokens forced_decoder_ids sequence_bias "
-                "watermarking_config prompt_lookup_num_tokens assistant_early_exit assistant_ensemble_weight speculation_type"
+                "watermarking_config prompt_lookup_num_tokens assistant_early_exit assistant_ensemble_weight "
+                "speculation_type"
             ),
             (None,),
         ),
@@ -239,6 +240,8 @@ _OPENAI = _Stack(
     passed=_OPENAI_PASSED,
     refused=_OPENAI_REFUSED,
 )
+
+_VLLM_COLDEST = 0.01
 
 _VLLM = _Stack(
     "vLLM",

@@ -1,4 +1,4 @@
-"""A profile leaves what its stack leaves: on random rows, each stage alone and many together, beside the stack itself."""
+"""A profile leaves what its stack leaves: on random rows, each stage alone and many together, beside the stack."""
 
 from __future__ import annotations
 

@@ -21,18 +21,54 @@ ROWS = {COMBINATIONS: 3000}
 SINGLE = 500  # rows of a stage alone
 
 NAMES = {
-    "transformers": (
-        "allowed_ids suppress min_tokens bad_words logit_bias repetition no_repeat_ngram "
-        "temperature top_k typical top_p min_p epsilon eta top_h"
-    ).split(),
-    "llama.cpp": (
-        "suppress logit_bias repetition frequency presence dry temperature dynamic_temperature top_n_sigma top_k typical "
-        "top_p min_p xtc min_keep"
-    ).split(),
-    "vllm": (
-        "allowed_ids min_tokens bad_words logit_bias repetition frequency presence temperature top_k top_p min_p"
-    ).split(),
-    "openai": "logit_bias frequency presence temperature top_p".split(),
+    "transformers": [
+        "allowed_ids",
+        "suppress",
+        "min_tokens",
+        "bad_words",
+        "logit_bias",
+        "repetition",
+        "no_repeat_ngram",
+        "temperature",
+        "top_k",
+        "typical",
+        "top_p",
+        "min_p",
+        "epsilon",
+        "eta",
+        "top_h",
+    ],
+    "llama.cpp": [
+        "suppress",
+        "logit_bias",
+        "repetition",
+        "frequency",
+        "presence",
+        "dry",
+        "temperature",
+        "dynamic_temperature",
+        "top_n_sigma",
+        "top_k",
+        "typical",
+        "top_p",
+        "min_p",
+        "xtc",
+        "min_keep",
+    ],
+    "vllm": [
+        "allowed_ids",
+        "min_tokens",
+        "bad_words",
+        "logit_bias",
+        "repetition",
+        "frequency",
+        "presence",
+        "temperature",
+        "top_k",
+        "top_p",
+        "min_p",
+    ],
+    "openai": ["logit_bias", "frequency", "presence", "temperature", "top_p"],
 }
 
 PEERS = {

@@ -1,8 +1,8 @@
 """Random rows, and which of them a rounding error could decide.
 
-The peers compute in float32. Where a limit falls between two candidates that differ by less than that resolves, the kept
-set is an accident, so such a row proves nothing. Whether it is one is asked before any peer is: every limit is moved by a
-little to either side, the scores are shaken by as much, and the kept set must be the same each time.
+The peers compute in float32. Where a limit falls between two candidates that differ by less than that resolves, the
+kept set is an accident, so such a row proves nothing. Whether it is one is asked before any peer is: every limit is
+moved by a little to either side, the scores are shaken by as much, and the kept set must be the same each time.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def bias(rng: Generator, row: Row) -> dict[int, float]:
 def runs(rng: Generator, row: Row) -> list[list[int]]:
     """Sequences of ids; some begin as the context ends."""
     context = row.prompt + row.output
-    return [context[len(context) - int(rng.integers(0, 3)) :] + [token] for token in ids(rng, row, 5)]
+    return [[*context[len(context) - int(rng.integers(0, 3)) :], token] for token in ids(rng, row, 5)]
 
 
 def penalty(rng: Generator) -> float:

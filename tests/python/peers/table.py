@@ -33,7 +33,7 @@ def cell(counts: Counts) -> str:
 def column(profile: str) -> dict[str, str]:
     """The cells of a profile by their stages."""
     stages = (*NAMES[profile], COMBINATIONS)
-    cells = {stage: cell(counted(profile, stage)) if stage in stages else "–" for stage in (*STAGES, COMBINATIONS)}
+    cells = {stage: cell(counted(profile, stage)) if stage in stages else "" for stage in (*STAGES, COMBINATIONS)}
     return cells | {"all rows": str(sum(counted(profile, stage).rows for stage in stages))}
 
 

@@ -1,6 +1,7 @@
 """transformers: the processors that `generate` would build from the same configuration, in its own order.
 
-The list is made by the library itself, of a `GenerationConfig`; greedy means what it means there: no warpers, the arg-max.
+The list is made by the library itself, of a `GenerationConfig`. Greedy means what it means there: no warpers, the
+arg-max.
 """
 
 from __future__ import annotations
@@ -8,13 +9,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from transformers import GenerationConfig, GenerationMixin
 
 from peers.rows import Row, softmax
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Transformers", "configuration"]
@@ -33,7 +34,6 @@ KEYS = {
     "suppress": "suppress_tokens",
     "min_tokens": "min_new_tokens",
 }
-
 
 
 class Stack(GenerationMixin):

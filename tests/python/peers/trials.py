@@ -1,7 +1,7 @@
 """A trial: one set of stages, some thousand random rows, this package beside a peer.
 
-Equal means: the same tokens are left, and every probability agrees within 1e-6 (2e-5 for dynamic temperature). Where scores are tied, stacks may choose
-different ones of equals; then as many must be left, with the same probabilities.
+Equal means: the same tokens are left, and every probability agrees within 1e-6 (2e-5 for dynamic temperature). Where
+scores are tied, stacks may choose different ones of equals; then as many must be left, with the same probabilities.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ Params = dict[str, Any]
 def tolerance(params: Params) -> float:
     """Of a probability; coarse where llama.cpp adds up an entropy in float32 and makes a temperature of it."""
     return 1e-6 if params.get("dynatemp_range") is None else 2e-5
-
-
 
 
 class Peer(Protocol):

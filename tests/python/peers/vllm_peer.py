@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Vllm"]
 
 
-
 class Vllm:
     """The peer."""
 
