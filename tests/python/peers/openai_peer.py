@@ -2,7 +2,8 @@
 
 The reference says: a bias is added to the scores before sampling; the score of token j falls by c[j] times the
 frequency penalty and by the presence penalty if c[j] > 0, with c[j] the number of times that j was sampled so far, the
-prompt not counted; a temperature, lower for more focus; and top_p takes the tokens that make up the top p of the probability mass.
+prompt not counted; a temperature, lower for more focus; and top_p takes the tokens that make up the top p of the
+probability mass.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def load(profile: str) -> Peer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for package in needed:
-            pytest.importorskip(package)
+            pytest.importorskip(package, reason=f"{package} is missing; llama_cpp takes a C++ compiler")
         peer: Peer = getattr(importlib.import_module(module), name)()
     return peer
 
