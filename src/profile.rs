@@ -18,7 +18,7 @@ pub struct Readings {
     pub typical_exceeds: bool,
     /// Epsilon and eta above every probability keep all that equal the best.
     pub floor_ties: bool,
-    /// Top-H sums the terms of the whole distribution and renormalises nothing.
+    /// Top-H looks at the best hundred, sums the terms of the whole distribution, and renormalises nothing.
     pub top_h_whole: bool,
     /// Bad words look at the output only, not at the prompt.
     pub bad_words_output_only: bool,

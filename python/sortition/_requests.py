@@ -61,6 +61,11 @@ def transformers(config: Any, known: frozenset[str]) -> _Values:
         values["temperature"] = 0.0
     if config.get("top_k") is None:
         values["top_k"] = 50  # what the library takes where its configuration is silent
+    if "bad_words" in values:
+        ends = config.get("eos_token_id")
+        ends = ends if isinstance(ends, (list, tuple)) else [ends]
+        # The library passes over a bad word that is an end by itself.
+        values["bad_words"] = [word for word in values["bad_words"] if list(word) not in [[end] for end in ends]]
     return values
 
 
@@ -72,8 +77,16 @@ def openai(request: Any, known: frozenset[str]) -> _Values:
 
 def vllm(request: Any, known: frozenset[str]) -> _Values:
     """Of vLLM's ``SamplingParams`` as a dictionary, or of the body of a request to its server."""
-    values = _VLLM.read(request, known)
-    return _with_integer_ids("vLLM", values)
+    values = _with_integer_ids("vLLM", _VLLM.read(request, known))
+    # What it makes of a request before it samples: a temperature of at least 0.01, a bias of at most 100 either way.
+    if isinstance(temperature := values.get("temperature"), (int, float)) and 0 < temperature < _VLLM_COLDEST:
+        values["temperature"] = _VLLM_COLDEST
+    if "logit_bias" in values:
+        bias = values["logit_bias"].items()
+        values["logit_bias"] = {
+            token: min(100.0, max(-100.0, by)) if isinstance(by, (int, float)) else by for token, by in bias
+        }
+    return values
 
 
 def llama_cpp(request: Any, known: frozenset[str], order: tuple[str, ...]) -> _Values:
@@ -173,7 +186,8 @@ _TRANSFORMERS = _Stack(
     },
     passed=_words(
         "do_sample max_length max_new_tokens max_time stop_strings use_cache cache_implementation cache_config "
-        "return_legacy_cache prefill_chunk_size renormalize_logits low_memory num_return_sequences output_attentions "
+        "return_legacy_cache max_cache_len use_mtp prefill_chunk_size renormalize_logits low_memory "
+        "continuous_batching_config num_return_sequences output_attentions "
         "output_hidden_states output_scores output_logits return_dict_in_generate pad_token_id bos_token_id "
         "eos_token_id decoder_start_token_id num_assistant_tokens num_assistant_tokens_schedule is_assistant "
         "assistant_confidence_threshold max_matching_ngram_size assistant_lookbehind target_lookbehind "
@@ -195,7 +209,8 @@ _TRANSFORMERS = _Stack(
             _words(
                 "penalty_alpha dola_layers force_words_ids constraints forced_bos_token_id forced_eos_token_id "
                 "exponential_decay_length_penalty begin_suppress_tokens forced_decoder_ids sequence_bias "
-                "watermarking_config prompt_lookup_num_tokens assistant_early_exit"
+                "watermarking_config prompt_lookup_num_tokens assistant_early_exit assistant_ensemble_weight "
+                "speculation_type"
             ),
             (None,),
         ),
@@ -226,10 +241,13 @@ _OPENAI = _Stack(
     refused=_OPENAI_REFUSED,
 )
 
+_VLLM_COLDEST = 0.01
+
 _VLLM = _Stack(
     "vLLM",
     translated={
         **_OPENAI.translated,
+        **_same("seed", None, -1),
         **_same("top_k", None, 0, -1),
         **_same("min_p", None, 0.0),
         **_same("repetition_penalty", None, 1.0),

@@ -31,7 +31,7 @@ class Profile:
             ``typical_ties`` keeps every token as typical as the last one kept;
             ``typical_exceeds`` has the mass exceeded, not reached;
             ``floor_ties`` has epsilon and eta above every probability keep all that equal the best;
-            ``top_h_whole`` sums the terms of the whole distribution;
+            ``top_h_whole`` sums the terms of the distribution of the best hundred;
             ``bad_words_output_only`` has bad words look at the output, not at the prompt;
             ``greedy_after_cuts`` takes at temperature 0 the best of what the cuts left;
             ``xtc_or_nothing`` has XTC do nothing where it would leave fewer than ``min_keep``.

@@ -66,7 +66,7 @@ fn active(params: &Params, stage: Stage) -> bool {
         Stage::Eta => params.eta.is_some(),
         Stage::TopA => params.top_a.is_some(),
         Stage::Tfs => params.tfs.is_some_and(|share| share < 1.0),
-        Stage::TopH => params.top_h.is_some_and(|share| share < 1.0),
+        Stage::TopH => params.top_h.is_some_and(|share| share < 1.0 || params.readings.top_h_whole),
         Stage::Xtc => params.xtc_probability.is_some_and(|chance| chance > 0.0) && params.xtc_threshold <= 0.5,
         _ => false,
     }

@@ -5,11 +5,18 @@
 
 use crate::candidates::{Candidates, MET};
 
-/// Keeps the longest prefix, best first, whose entropy is at most `share` of that of all, `share < 1`. With `whole` its
-/// entropy is the sum of its terms in the distribution of all, which is how transformers reads the paper. What weighs nothing
-/// adds nothing that could be measured, and goes.
+/// As many of the best are all that transformers looks at.
+const BEST: usize = 100;
+
+/// Keeps the longest prefix, best first, whose entropy is at most `share` of that of all. With `whole` its entropy is the sum
+/// of its terms in the distribution of all, and all are the best hundred: so transformers reads the paper. What weighs
+/// nothing adds nothing that could be measured, and goes.
 pub(super) fn apply(candidates: &mut Candidates<'_>, share: Option<f64>, min_keep: usize, whole: bool) -> Option<f64> {
-    let limit = share? * candidates.entropy();
+    let share = share?;
+    if whole {
+        candidates.keep_best(BEST.max(min_keep));
+    }
+    let limit = share * candidates.entropy();
     let rank = candidates.longest_prefix(|mass, terms| {
         let held = if whole { terms } else { terms / mass + mass.ln() };
         held * MET <= limit

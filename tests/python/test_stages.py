@@ -116,3 +116,10 @@ def test_a_cut_of_a_whole_vocabulary_is_the_references(cut: str, kind: str) -> N
         for _ in range(2):
             got, want = ours.draw(row), theirs.draw(row)
             assert (got.token, got.kept) == (want.token, want.kept), params
+
+
+def test_top_h_as_transformers_reads_it_looks_at_the_best_hundred():
+    """Of 300 equal scores, the best hundred hold ln 100, of which half is 50 equal terms; at 1, all of these stay."""
+    for share, kept in ((0.505, 50), (1.0, 100)):
+        sampler = Sampler(SamplingParams.profile("transformers", top_h=share))
+        assert np.flatnonzero(np.isfinite(sampler.process(np.zeros(300, np.float32)))).tolist() == list(range(kept))

@@ -218,15 +218,18 @@ def top_h(scores: Scores, temperature: float, share: float, *, min_keep: int = 1
     """Keep the longest prefix, best first, whose entropy is at most `share` of the entropy of all (arXiv 2509.02510).
 
     The entropy of a prefix is that of its own distribution, renormalised; with `whole` it is the sum of its terms in
-    the distribution of all. A share of 1 cuts nothing; below it, what is too unlikely to have a weight goes.
+    the distribution of all, and all are the best hundred (transformers). A share of 1 cuts nothing; below it, what is
+    too unlikely to have a weight goes.
 
     Of .4 .3 .2 .1 (1.28 nats, of which .55 is .70) the first two, renormalised, hold .68:
 
     >>> top_h(np.log(np.array([0.4, 0.3, 0.2, 0.1], np.float32)), 1.0, 0.55)
     array([ True,  True, False, False])
     """
-    if share >= 1:
+    if share >= 1 and not whole:
         return scores > -np.inf
+    if whole:
+        scores = np.where(top_k(scores, temperature, max(100, min_keep)), scores, np.float32(-np.inf))
     order = best_first(scores)
     p = chances(scores, temperature)[order]
     terms = np.cumsum(-p * np.log(np.where(p > 0, p, 1.0)))
