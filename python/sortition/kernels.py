@@ -110,7 +110,7 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
 def _filled(x: Logits) -> npt.NDArray[np.float32]:
     """The scores; there must be some."""
     scores = float32(x)
-    return scores if scores.size else rows(scores)
+    return scores if scores.ndim and scores.size else rows(scores)
 
 
 def _per_row(x: Logits, values: list[Any], dtype: type[np.generic]) -> Any:
