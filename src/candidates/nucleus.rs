@@ -129,6 +129,10 @@ impl Candidates<'_> {
         }
         // What is inside the bracket holds the cut. While that is still too much, once more.
         let (mut better, mut count) = (above, inside);
+        // These two change places with every bracket.
+        for buffer in [&mut *shifted, &mut *narrowed] {
+            grow(buffer, inside + LANES);
+        }
         shifted.clear();
         shifted.extend_from_slice(&values[..inside]);
         while count > 2 * FEW {

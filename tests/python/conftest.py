@@ -8,3 +8,6 @@ from __future__ import annotations
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# They import the other implementations, which are installed for the heavy tests alone.
+collect_ignore_glob = ["peers/*"]
