@@ -90,6 +90,9 @@ class Sampler:
     def fork(self, n: int) -> list[Sampler]:
         """``n`` samplers in this one's state, on the streams 0 to n - 1."""
 
+    def copy(self) -> Sampler:
+        """A sampler in this one's state, on its stream."""
+
     def reset(self) -> None:
         """Back to the beginning of the output."""
 

@@ -22,6 +22,9 @@ class _Bias(dict[int, float]):
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
+    def __reduce__(self) -> tuple[type[_Bias], tuple[dict[int, float]]]:
+        return _Bias, (dict(self),)
+
 
 def optional(rule: Any) -> Any:
     return lambda name, value: None if value is None else rule(name, value)

@@ -142,13 +142,14 @@ def info_command(
 
 def _print_stream(model: TextModel, prompt: str, params: SamplingParams, options: Any) -> Completion:
     """Print the text as it comes."""
-    completion = None
+    completion, begun = None, False
     try:
         for chunk in stream(model, prompt, params, **options):
             print(chunk.text, end="", flush=True)
-            completion = chunk.completion
+            completion, begun = chunk.completion, True
     finally:
-        print(flush=True)  # what follows, an error too, stands on a line of its own
+        if begun:
+            print(flush=True)  # what follows, an error too, stands on a line of its own
     assert completion is not None, "a stream ends with a completion"  # noqa: S101 - for the type checker
     return completion
 

@@ -13,7 +13,7 @@ import numpy as np
 from sortition import _native
 from sortition._arrays import Logits, float32, rows
 from sortition._checks import integer, number
-from sortition.errors import ParameterError
+from sortition.errors import LogitsError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,7 @@ def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32]
     """
     scores = _filled(x)
     out = _out(out, scores.shape)
+    scores = scores.copy() if np.may_share_memory(scores, out) else scores
     _native.softmax(scores, number("temperature", temperature), out.reshape(-1, scores.shape[-1]))
     return out
 
@@ -54,6 +55,7 @@ def log_softmax(x: Logits, *, out: npt.NDArray[np.float32] | None = None) -> Any
     """
     scores = _filled(x)
     out = _out(out, scores.shape)
+    scores = scores.copy() if np.may_share_memory(scores, out) else scores
     _native.log_softmax(scores, out.reshape(-1, scores.shape[-1]))
     return out
 
@@ -103,6 +105,9 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
     >>> top_p(np.log([0.1, 0.6, 0.3]), 0.8)
     array([1, 2])
     """
+    if np.ndim(x) > 2:  # noqa: PLR2004 - rows and scores
+        msg = f"logits must have the shape (vocab,) or (rows, vocab), got {np.shape(x)}"
+        raise LogitsError(msg)
     nuclei = [np.array(ids, np.int64) for ids in _native.top_p(x, number("p", p))]
     return nuclei[0] if np.ndim(x) == 1 else nuclei
 
@@ -122,8 +127,8 @@ def _out(out: npt.NDArray[np.float32] | None, shape: tuple[int, ...]) -> npt.NDA
     if out is None:
         return np.empty(shape, np.float32)
     flags = out.flags if isinstance(out, np.ndarray) else None
-    if flags is None or out.dtype != np.float32 or out.shape != shape or not (flags.c_contiguous and flags.writeable):
+    if flags is None or out.dtype != np.float32 or out.shape != shape or not flags.carray:
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-        msg = f"out must be a writable, contiguous float32 array of shape {shape}, got {got}"
+        msg = f"out must be a writable, aligned, contiguous float32 array of shape {shape}, got {got}"
         raise ParameterError(msg)
     return out

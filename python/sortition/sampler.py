@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from sortition import _native
 from sortition._arrays import Logits, row, rows, tokens
 from sortition._checks import integer, refuse
-from sortition.errors import ParameterError
+from sortition.errors import LogitsError, ParameterError
 from sortition.params import SamplingParams
 from sortition.trace import PlannedStage, Trace
 
@@ -197,6 +197,16 @@ class Sampler:
         """Back to the beginning of the output: the same coins again."""
         self._native.reset()
 
+    def __copy__(self) -> Sampler:
+        return self._with(self._native.copy())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sampler:
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        msg = "a Sampler cannot be pickled: send params, prompt, seed, stream and output, and accept the output again"
+        raise TypeError(msg)
+
     def _with(self, native: _native.Sampler) -> Sampler:
         child = object.__new__(Sampler)
         child._native, child._params, child._seed = native, self._params, self._seed
@@ -265,6 +275,9 @@ def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any)
     except TypeError as error:
         raise ParameterError(str(error).replace("SamplingParams.__init__()", "sample()")) from None
     scores = rows(logits)
+    if np.ndim(logits) > 2:  # noqa: PLR2004 - rows and scores
+        msg = f"logits must have the shape (vocab,) or (rows, vocab), got {np.shape(logits)}"
+        raise LogitsError(msg)
     seed = secrets.randbits(64) if params.seed is None else params.seed
     out = np.empty(scores.shape[0], np.int64)
     _native.sample_rows(scores, params._native, seed, out)  # noqa: SLF001 - the same package

@@ -17,71 +17,16 @@ mod nucleus;
 mod prefix;
 mod rewrite;
 mod typical;
+mod workspace;
 
 pub(crate) use cuts::MET;
 pub(crate) use prefix::Ranked;
 pub(crate) use rewrite::scaled;
-
-use std::cell::RefCell;
+pub(crate) use workspace::{Workspace, with_workspace};
 
 use crate::error::Error;
 use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
-
-/// Buffers that outlive a draw, so that nothing is allocated per token.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Workspace {
-    store: Store,
-    scratch: Scratch,
-}
-
-thread_local! {
-    static WORKSPACE: RefCell<Workspace> = RefCell::default();
-}
-
-/// The buffers that this thread keeps for work without a sampler of its own.
-pub(crate) fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
-    WORKSPACE.with(|kept| {
-        // Taken, not borrowed: should the work come back here, it finds new ones.
-        let mut workspace = kept.take();
-        let result = work(&mut workspace);
-        kept.replace(workspace);
-        result
-    })
-}
-
-/// Where scores live once they are not the caller's.
-#[derive(Debug, Clone, Default)]
-struct Store {
-    /// A changed copy of the whole row.
-    copy: Vec<f32>,
-    /// The list: ids ascending, and their scores.
-    ids: Vec<u32>,
-    scores: Vec<f32>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Scratch {
-    blocks: Vec<Block>,
-    /// Blocks whose maximum is out of date.
-    stale: Vec<bool>,
-    /// What a gather found: scores and their places.
-    values: Vec<f32>,
-    indices: Vec<u32>,
-    /// The same of a search among those.
-    inner: Vec<Block>,
-    places: Vec<u32>,
-    narrowed: Vec<f32>,
-    /// Maxima to select among, weights, shifted scores.
-    floats: Vec<f32>,
-    shifted: Vec<f32>,
-    /// Sort keys.
-    keys: Vec<u64>,
-    /// Sorted candidates, candidates by their distance, ids to remove, and scores before they were written anew.
-    ranked: Vec<Ranked>,
-    near: Vec<typical::Near>,
-    gone: Vec<u32>,
-    before: Vec<f32>,
-}
+use workspace::{Scratch, Store, grow};
 
 /// What the first read of a row sums, at which temperature.
 #[derive(Debug, Clone, Copy)]
@@ -402,11 +347,4 @@ fn scores<'b>(input: &'b [f32], store: &'b Store, view: View) -> &'b [f32] {
 
 fn largest(blocks: &[Block]) -> f32 {
     blocks.iter().fold(f32::NEG_INFINITY, |max, block| max.max(block.max))
-}
-
-/// Makes `buffer` at least `length` long.
-fn grow<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) {
-    if buffer.len() < length {
-        buffer.resize(length, T::default());
-    }
 }

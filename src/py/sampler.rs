@@ -85,6 +85,10 @@ impl PySampler {
         self.0.fork(n).into_iter().map(Self).collect()
     }
 
+    fn copy(&self) -> Self {
+        Self(self.0.clone())
+    }
+
     fn reset(&mut self) {
         self.0.reset();
     }

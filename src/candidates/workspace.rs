@@ -1,0 +1,70 @@
+//! Buffers that outlive a draw, so that nothing is allocated per token.
+
+use std::cell::RefCell;
+
+use super::Ranked;
+use super::typical::Near;
+use crate::kernels::Block;
+
+/// The buffers of one sampler, or of one thread.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Workspace {
+    pub(super) store: Store,
+    pub(super) scratch: Scratch,
+}
+
+thread_local! {
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+/// The buffers that this thread keeps for work without a sampler of its own.
+pub(crate) fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
+    WORKSPACE.with(|kept| {
+        // Taken, not borrowed: should the work come back here, it finds new ones.
+        let mut workspace = kept.take();
+        let result = work(&mut workspace);
+        kept.replace(workspace);
+        result
+    })
+}
+
+/// Where scores live once they are not the caller's.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Store {
+    /// A changed copy of the whole row.
+    pub(super) copy: Vec<f32>,
+    /// The list: ids ascending, and their scores.
+    pub(super) ids: Vec<u32>,
+    pub(super) scores: Vec<f32>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scratch {
+    pub(super) blocks: Vec<Block>,
+    /// Blocks whose maximum is out of date.
+    pub(super) stale: Vec<bool>,
+    /// What a gather found: scores and their places.
+    pub(super) values: Vec<f32>,
+    pub(super) indices: Vec<u32>,
+    /// The same of a search among those.
+    pub(super) inner: Vec<Block>,
+    pub(super) places: Vec<u32>,
+    pub(super) narrowed: Vec<f32>,
+    /// Maxima to select among, weights, shifted scores.
+    pub(super) floats: Vec<f32>,
+    pub(super) shifted: Vec<f32>,
+    /// Sort keys.
+    pub(super) keys: Vec<u64>,
+    /// Sorted candidates, candidates by their distance, ids to remove, and scores before they were written anew.
+    pub(super) ranked: Vec<Ranked>,
+    pub(super) near: Vec<Near>,
+    pub(super) gone: Vec<u32>,
+    pub(super) before: Vec<f32>,
+}
+
+/// Makes `buffer` at least `length` long.
+pub(super) fn grow<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) {
+    if buffer.len() < length {
+        buffer.resize(length, T::default());
+    }
+}

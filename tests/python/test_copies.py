@@ -1,0 +1,53 @@
+"""Values travel; samplers are copied whole."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import sortition as st
+
+ROW = np.linspace(-1, 1, 64).astype(np.float32)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_parameters_survive_pickle(protocol: int) -> None:
+    params = st.SamplingParams(logit_bias={1: 2.0, 3: -np.inf}, suppress=[4], temperature=0.5, seed=7)
+    assert pickle.loads(pickle.dumps(params, protocol)) == params  # noqa: S301 - our own bytes
+    assert copy.deepcopy(params) == params
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
+def test_a_copied_sampler_goes_on_alone(how: object) -> None:
+    """From the same state, with the same coins, and without moving the other."""
+    sampler = st.Sampler(st.SamplingParams(frequency_penalty=0.5, seed=7), stream=3)
+    sampler.sample(ROW)
+    twin = how(sampler)
+    ahead = [twin.sample(ROW) for _ in range(5)]
+    assert sampler.position == 1
+    assert ahead == [sampler.sample(ROW) for _ in range(5)]
+    assert (twin.seed, twin.stream) == (7, 3)
+
+
+def test_a_sampler_says_that_it_cannot_be_pickled() -> None:
+    with pytest.raises(TypeError, match="accept the output again"):
+        pickle.dumps(st.Sampler())
+
+
+@pytest.mark.parametrize("function", [st.softmax, st.log_softmax])
+def test_a_row_may_be_written_over_itself(function: object) -> None:
+    expected = function(ROW)
+    row = ROW.copy()
+    assert function(row, out=row) is row
+    np.testing.assert_array_equal(row, expected)
+    buffer = np.concatenate([ROW, [0.0]]).astype(np.float32)
+    np.testing.assert_array_equal(function(buffer[:64], out=buffer[1:]), expected)
+
+
+@pytest.mark.parametrize("call", [lambda x: st.sample(x, seed=1), lambda x: st.top_p(x, 0.5)])
+def test_a_block_of_tables_is_refused_where_one_table_is_meant(call: object) -> None:
+    with pytest.raises(st.LogitsError, match=r"\(2, 2, 3\)"):
+        call(np.zeros((2, 2, 3), np.float32))
