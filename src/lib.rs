@@ -27,6 +27,7 @@ pub mod rng;
 mod sampler;
 mod stage;
 mod stages;
+mod state;
 mod threads;
 mod trace;
 

@@ -1,5 +1,7 @@
 //! One sequence: parameters, history, and the coins of its stream.
 
+mod bytes;
+
 use crate::candidates::{Candidates, Sums, Workspace};
 use crate::error::Error;
 use crate::history::History;

@@ -16,8 +16,6 @@ __all__ = ["Logits", "answer", "float32", "mask", "row", "rows", "tokens"]
 #: What may be given as scores: anything that NumPy makes a real numeric array of.
 Logits = Any
 
-_MAX_TOKEN = 2**32 - 1
-
 
 def float32(logits: Logits) -> npt.NDArray[np.float32]:
     """The scores as a float32 array of the same shape; half precision and other real types are converted once.
@@ -90,11 +88,11 @@ def mask(words: Any) -> npt.NDArray[np.uint32]:
     return np.require(array, requirements=["C", "A"]).view(np.uint32)
 
 
-def tokens(name: str, ids: Any, below: int | None = None) -> list[int]:
-    """Token ids as a list; an id beyond 32 bits, which no vocabulary has, becomes the largest.
+def tokens(name: str, ids: Any) -> list[int]:
+    """Token ids as a list.
 
     Raises:
-        ParameterError: if they are not integers, or one is negative or not ``below``.
+        ParameterError: if they are not integers in [0, 2^32).
     """
     array = np.asarray(list(ids) if isinstance(ids, (set, frozenset, range)) else ids)
     if array.size == 0:
@@ -105,8 +103,8 @@ def tokens(name: str, ids: Any, below: int | None = None) -> list[int]:
     if array.dtype.kind == "i" and int(array.min()) < 0:
         msg = f"{name} must hold token ids of at least 0, got {int(array.min())}"
         raise ParameterError(msg)
-    if below is not None and int(array.max()) >= below:
-        msg = f"{name} must hold token ids below {below}, got {int(array.max())}"
+    if int(array.max()) >= 2**32:
+        msg = f"{name} must hold token ids below {2**32}, got {int(array.max())}"
         raise ParameterError(msg)
-    listed: list[int] = np.minimum(array, _MAX_TOKEN).tolist()
+    listed: list[int] = array.tolist()
     return listed

@@ -55,6 +55,9 @@ class Params:
     """
 
     def __new__(cls, values: dict[str, Any]) -> Params: ...
+    @property
+    def readings(self) -> list[str]:
+        """The names of the readings that are on, in their order."""
 
 @final
 class Sampler:
@@ -95,6 +98,20 @@ class Sampler:
 
     def reset(self) -> None:
         """Back to the beginning of the output."""
+
+    def to_bytes(self) -> bytes:
+        """Everything that decides which tokens come next; ``ParameterError`` if there are processors."""
+
+    @staticmethod
+    def from_bytes(state: bytes) -> Sampler:
+        """The sampler that ``to_bytes`` was called on; ``ParameterError`` for bytes that it cannot have made."""
+
+    def values(self) -> dict[str, Any]:
+        """The mapping that makes ``Params`` of these parameters, without processors."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of its coins."""
 
     @property
     def prompt(self) -> npt.NDArray[np.int64]:

@@ -96,7 +96,8 @@ def scope(name: str, value: Any) -> str:
     return str(value)
 
 
-def bias(name: str, value: Any) -> _Bias:
+def bias(name: str, value: Any) -> _Bias | None:
+    """A mapping without entries biases nothing: it is ``None``."""
     if not isinstance(value, Mapping):
         refuse(name, "a mapping {id: bias}", value)
     biases = {integer(name, key): number(name, added) for key, added in value.items()}
@@ -105,4 +106,4 @@ def bias(name: str, value: Any) -> _Bias:
             refuse(name, "a mapping of token ids of at least 0", key)
         if math.isnan(added) or added == math.inf:
             refuse(name, "finite or -inf", Words(f"{added} for token {key}"))
-    return _Bias(biases)
+    return _Bias(biases) if biases else None

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sortition import _native, _requests, _rules
+from sortition._checks import Words, refuse
 from sortition.errors import ParameterError
 from sortition.profiles import Profile
 
@@ -220,6 +221,7 @@ class SamplingParams:
         for name, rule in _SETTLE.items():
             object.__setattr__(self, name, rule(name, getattr(self, name)))
         object.__setattr__(self, "_native", _native.Params(self._for_native()))
+        object.__setattr__(self, "readings", tuple(self._native.readings))
 
     def _for_native(self) -> dict[str, Any]:
         """The core's parameters: a penalty's reach is one of them."""
@@ -230,6 +232,20 @@ class SamplingParams:
         values["dry"] = tuple(values.pop(f"dry_{part}") for part in ("base", "allowed_length", "window", "breakers"))
         values["logit_bias"] = list((self.logit_bias or {}).items())
         return values
+
+    @classmethod
+    def _from_native(cls, values: dict[str, Any], seed: int) -> SamplingParams:
+        """The parameters that :meth:`_for_native` took apart."""
+        for penalty in _PENALTIES:
+            parts = zip(("scope", "window", "exclude"), values.pop(penalty), strict=True)
+            values.update({f"{penalty}_{part}": value for part, value in parts})
+        parts = zip(("base", "allowed_length", "window", "breakers"), values.pop("dry"), strict=True)
+        values.update({f"dry_{part}": value for part, value in parts})
+        biases = values["logit_bias"]
+        values["logit_bias"] = dict(biases) or None
+        if len(biases) != len(dict(biases)):
+            refuse("state", "as to_bytes made it", Words("two biases for a token"))
+        return cls(**values, seed=seed)
 
     def _values(self) -> dict[str, Any]:
         return {item.name: getattr(self, item.name) for item in fields(self) if item.init}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sortition import _native
 from sortition._arrays import Logits, row, rows, tokens
-from sortition._checks import integer, refuse
+from sortition._checks import Words, integer, refuse
 from sortition.errors import LogitsError, ParameterError
 from sortition.params import SamplingParams
 from sortition.trace import PlannedStage, Trace
@@ -75,7 +75,7 @@ class Sampler:
 
     Args:
         params: how tokens are chosen.
-        prompt: the ids before the output; penalties see them. Ids beyond the vocabulary are not penalised.
+        prompt: the ids before the output, in [0, 2^32). Penalties see them, but do nothing beyond the vocabulary.
         vocab_size: scores beyond it are not looked at. ``None``: every score is a token's.
         stop_tokens: ids that are impossible before ``params.min_tokens`` outputs.
         stream: samplers of one seed and different streams, in [0, 2^32), toss different coins.
@@ -104,7 +104,7 @@ class Sampler:
             self._seed,
             tokens("prompt", prompt),
             None if vocab_size is None else integer("vocab_size", vocab_size, least=1, below=2**32),
-            tokens("stop_tokens", stop_tokens, below=2**32),
+            tokens("stop_tokens", stop_tokens),
             integer("stream", stream, least=0, below=2**32),
         )
 
@@ -174,8 +174,12 @@ class Sampler:
         return tuple(PlannedStage(name, needs) for name, needs in self._native.plan())
 
     def accept(self, token: int) -> None:
-        """Record a token that was chosen elsewhere. Ids beyond the vocabulary are not penalised."""
-        self._native.accept(min(integer("token", token, least=0), 2**32 - 1))
+        """Record a token that was chosen elsewhere. Ids beyond the vocabulary are not penalised.
+
+        Raises:
+            ParameterError: if it is not in [0, 2^32).
+        """
+        self._native.accept(integer("token", token, least=0, below=2**32))
 
     def rollback(self, n: int) -> None:
         """Take back the last ``n`` tokens.
@@ -183,7 +187,10 @@ class Sampler:
         Raises:
             ParameterError: if there are fewer.
         """
-        self._native.rollback(min(integer("n", n, least=0), 2**63 - 1))
+        count = integer("n", n, least=0)
+        if count > self.position:
+            refuse("n", "at most the length of the output", Words(f"{count} after {self.position} tokens"))
+        self._native.rollback(count)
 
     def fork(self, n: int) -> list[Sampler]:
         """``n`` samplers in this one's state and of its seed, on the streams 0 to n - 1.
@@ -203,14 +210,58 @@ class Sampler:
     def __deepcopy__(self, memo: dict[int, Any]) -> Sampler:
         return self.__copy__()
 
-    def __reduce__(self) -> NoReturn:
-        msg = "a Sampler cannot be pickled: send params, prompt, seed, stream and output, and accept the output again"
-        raise TypeError(msg)
+    def to_bytes(self) -> bytes:
+        """Everything that decides which tokens come next, for :meth:`from_bytes`; pickle goes the same way.
+
+        That is parameters, prompt, output, seed, stream, stop tokens, ``vocab_size``, and what a policy remembers. The
+        format has a version and a checksum and is the same on every machine.
+
+        >>> sampler = Sampler(SamplingParams(temperature=0.8, seed=7), prompt=[0, 3])
+        >>> logits = [0.42, 0.18, 0.10, 0.30]
+        >>> token = sampler.sample(logits)
+        >>> twin = Sampler.from_bytes(sampler.to_bytes())
+        >>> [twin.sample(logits) for _ in range(9)] == [sampler.sample(logits) for _ in range(9)]
+        True
+
+        Raises:
+            ParameterError: there are processors, which are code.
+        """
+        if self._params.processors:
+            names = ", ".join(getattr(code, "__qualname__", repr(code)) for code in self._params.processors)
+            refuse("processors", "empty to make bytes of a sampler: they are code", Words(names))
+        return self._native.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, state: bytes) -> Sampler:
+        """The sampler that :meth:`to_bytes` was called on: it goes on as that one would.
+
+        Bytes that have changed are refused, and so are those of another version of the format, and values that the
+        constructor would refuse. The checksum is no signature: whoever can write it decides which tokens come next.
+
+        Args:
+            state: the bytes. The ``seed`` of its parameters is the one that was in use.
+
+        Raises:
+            ParameterError: the bytes are none that :meth:`to_bytes` made.
+        """
+        try:
+            native = _native.Sampler.from_bytes(bytes(memoryview(state)))
+        except TypeError:
+            refuse("state", "bytes", state)
+        params = SamplingParams._from_native(native.values(), native.seed)  # noqa: SLF001 - the sampler's own parameters
+        return cls._of(native, params, native.seed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sampler.from_bytes, (self.to_bytes(),)
 
     def _with(self, native: _native.Sampler) -> Sampler:
-        child = object.__new__(Sampler)
-        child._native, child._params, child._seed = native, self._params, self._seed
-        return child
+        return self._of(native, self._params, self._seed)
+
+    @classmethod
+    def _of(cls, native: _native.Sampler, params: SamplingParams, seed: int) -> Sampler:
+        sampler = object.__new__(cls)
+        sampler._native, sampler._params, sampler._seed = native, params, seed
+        return sampler
 
     @property
     def params(self) -> SamplingParams:

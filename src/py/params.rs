@@ -17,7 +17,7 @@ type ReachTuple = (String, Option<u64>, Vec<u32>);
 type DryTuple = (f64, u64, Option<u64>, Vec<Vec<u32>>);
 
 /// The entries of the dictionary, one for every parameter.
-#[derive(FromPyObject)]
+#[derive(FromPyObject, IntoPyObject)]
 #[pyo3(from_item_all)]
 struct Values {
     temperature: f64,
@@ -114,6 +114,66 @@ impl PyParams {
         params.check()?;
         Ok(Self(params))
     }
+
+    /// The names of the readings that are on, in their order.
+    #[getter]
+    fn readings(&self) -> Vec<&'static str> {
+        self.0.readings.on()
+    }
+}
+
+impl From<Params> for Values {
+    /// Without the processors: of those the core knows that they can be called, and no more.
+    fn from(params: Params) -> Self {
+        Self {
+            temperature: params.temperature,
+            dynatemp_range: params.dynatemp_range,
+            dynatemp_exponent: params.dynatemp_exponent,
+            top_n_sigma: params.top_n_sigma,
+            min_k: params.min_k,
+            top_k: params.top_k,
+            typical_p: params.typical_p,
+            top_p: params.top_p,
+            min_p: params.min_p,
+            p_less: params.p_less,
+            epsilon: params.epsilon,
+            eta: params.eta,
+            top_a: params.top_a,
+            tfs: params.tfs,
+            top_h: params.top_h,
+            xtc_probability: params.xtc_probability,
+            xtc_threshold: params.xtc_threshold,
+            xtc_protect: params.xtc_protect,
+            mirostat: params.mirostat,
+            mirostat_tau: params.mirostat_tau,
+            mirostat_eta: params.mirostat_eta,
+            adaptive_target: params.adaptive_target,
+            adaptive_decay: params.adaptive_decay,
+            repetition_penalty: params.repetition_penalty,
+            repetition: reach_tuple(params.repetition),
+            frequency_penalty: params.frequency_penalty,
+            frequency: reach_tuple(params.frequency),
+            presence_penalty: params.presence_penalty,
+            presence: reach_tuple(params.presence),
+            no_repeat_ngram: params.no_repeat_ngram,
+            dry_multiplier: params.dry_multiplier,
+            dry: dry_tuple(params.dry),
+            processors: Vec::new(),
+            logit_bias: params.logit_bias,
+            suppress: params.suppress,
+            allowed_ids: params.allowed_ids,
+            bad_words: params.bad_words,
+            min_tokens: params.min_tokens,
+            min_keep: params.min_keep,
+            order: params.order.map(|order| order.into_iter().map(|stage| stage.name().to_owned()).collect()),
+            readings: params.readings.on().into_iter().map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// The mapping that [`PyParams::new`] takes, of parameters without processors.
+pub(super) fn values<'py>(py: Python<'py>, params: &Params) -> PyResult<Bound<'py, PyDict>> {
+    Values::from(params.clone()).into_pyobject(py)
 }
 
 const READINGS: &str = "among top_k_ties, typical_ties, typical_exceeds, floor_ties, top_h_whole, \
@@ -131,6 +191,15 @@ fn dry((base, allowed_length, window, breakers): DryTuple) -> Dry {
 fn reach((scope, window, exclude): ReachTuple) -> Reach {
     let scope = if scope == "output" { Scope::Output } else { Scope::All };
     Reach { scope, window: window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)), exclude }
+}
+
+fn dry_tuple(Dry { base, allowed_length, window, breakers }: Dry) -> DryTuple {
+    (base, allowed_length, window.map(|window| window as u64), breakers)
+}
+
+fn reach_tuple(Reach { scope, window, exclude }: Reach) -> ReachTuple {
+    let scope = if scope == Scope::Output { "output" } else { "all" };
+    (scope.to_owned(), window.map(|window| window as u64), exclude)
 }
 
 fn order(names: &[String]) -> Result<Vec<Stage>, Error> {
@@ -162,9 +231,9 @@ pub(super) fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, P
     for (penalty, reach) in
         [("repetition", &profile.repetition), ("frequency", &profile.additive), ("presence", &profile.additive)]
     {
-        let scope = if reach.scope == Scope::Output { "output" } else { "all" };
+        let (scope, window, _) = reach_tuple(reach.clone());
         fields.set_item(format!("{penalty}_scope"), scope)?;
-        fields.set_item(format!("{penalty}_window"), reach.window)?;
+        fields.set_item(format!("{penalty}_window"), window)?;
     }
     Ok(fields)
 }

@@ -2,9 +2,11 @@
 
 use numpy::{PyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::array::{Mask, Row};
-use super::{detached, params::PyParams};
+use super::detached;
+use super::params::{PyParams, values};
 use crate::{Draw, Params, Sampler, Trace};
 
 /// See `_native.pyi`.
@@ -91,6 +93,25 @@ impl PySampler {
 
     fn reset(&mut self) {
         self.0.reset();
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &detached(py, || self.0.to_bytes())?))
+    }
+
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, state: &[u8]) -> PyResult<Self> {
+        detached(py, || Sampler::from_bytes(state)).map(Self)
+    }
+
+    /// The parameters but for the seed, as the mapping that `Params` takes.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        values(py, self.0.params())
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.params().seed
     }
 
     #[getter]

@@ -41,7 +41,12 @@ pub(super) fn second(candidates: &mut Candidates<'_>, mu: f64) {
     candidates.keep_likely(-mu * LN_2, 1, false);
 }
 
-/// `mu` after a token of this log-probability among what was kept.
+/// `mu` before the first token.
+pub(super) fn start(tau: f64) -> f64 {
+    (2.0 * tau).min(f64::MAX)
+}
+
+/// `mu` after a token of this log-probability among what was kept: finite, however far `eta` reaches.
 pub(super) fn next(mu: f64, logprob: f64, tau: f64, eta: f64) -> f64 {
-    mu - eta * (-logprob / LN_2 - tau)
+    (mu - eta * (-logprob / LN_2 - tau)).clamp(f64::MIN, f64::MAX)
 }

@@ -35,8 +35,16 @@ impl Policy {
     /// The memory before the first token.
     pub(crate) fn start(self) -> Memory {
         match self {
-            Self::Mirostat { tau, .. } => [2.0 * tau, 0.0],
+            Self::Mirostat { tau, .. } => [mirostat::start(tau), 0.0],
             Self::AdaptiveP { target, decay } => [target / (1.0 - decay), 1.0 / (1.0 - decay)],
+        }
+    }
+
+    /// Whether this can be a memory.
+    pub(crate) fn may_remember(self, [first, second]: Memory) -> bool {
+        match self {
+            Self::Mirostat { .. } => first.is_finite() && second == 0.0,
+            Self::AdaptiveP { .. } => first >= 0.0 && first <= second && second >= 1.0 && second.is_finite(),
         }
     }
 

@@ -179,8 +179,8 @@ def test_an_id_that_no_vocabulary_has_is_named_as_it_was_given(name: str) -> Non
 SAMPLER_ARGUMENTS: list[tuple[str, Any]] = [
     *[("stream", value) for value in (-1, 2**32, HUGE, 1.0, True, "0", None)],
     *[("vocab_size", value) for value in (0, -1, HUGE, 4.0, True, "4")],
-    *[("prompt", value) for value in ([-1], [1.5], [True], "ab", 3, None, [[1]], ["1"])],
-    *[("stop_tokens", value) for value in ([-1], [1.5], "ab", 3, [[1]], ["1"])],
+    *[("prompt", value) for value in ([-1], [2**32], [1, HUGE], [1.5], [True], "ab", 3, None, [[1]], ["1"])],
+    *[("stop_tokens", value) for value in ([-1], [2**32], [1.5], "ab", 3, [[1]], ["1"])],
 ]
 
 
@@ -193,13 +193,14 @@ def test_a_sampler_is_not_made_of_bad_arguments(name: str, value: Any) -> None:
 
 CALLS: dict[str, tuple[Callable[[Sampler], Any], str]] = {
     "accept -1": (lambda s: s.accept(-1), "token"),
+    "accept what is no id": (lambda s: s.accept(2**40), rf"token must be an integer in \[0, {2**32}\), got {2**40}"),
     "accept a float": (lambda s: s.accept(1.0), "token"),  # type: ignore[arg-type]
     "accept a bool": (lambda s: s.accept(True), "token"),  # noqa: FBT003 - it is what is tested
     "accept None": (lambda s: s.accept(None), "token"),  # type: ignore[arg-type]
-    "rollback too far": (lambda s: s.rollback(2), "n must"),
+    "rollback too far": (lambda s: s.rollback(2), "n must be at most the length of the output, got 2 after 1 tokens"),
     "rollback -1": (lambda s: s.rollback(-1), "n must"),
     "rollback a float": (lambda s: s.rollback(1.0), "n must"),  # type: ignore[arg-type]
-    "rollback very far": (lambda s: s.rollback(HUGE), "n must"),
+    "rollback very far": (lambda s: s.rollback(HUGE), f"got {HUGE} after 1 tokens"),
     "fork into 0": (lambda s: s.fork(0), "n must"),
     "fork into a float": (lambda s: s.fork(2.0), "n must"),  # type: ignore[arg-type]
     "fork into too many": (lambda s: s.fork(HUGE), "n must"),

@@ -1,4 +1,4 @@
-"""Values travel; samplers are copied whole."""
+"""Values travel; samplers are copied whole. As bytes they travel in test_state.py."""
 
 from __future__ import annotations
 
@@ -32,11 +32,6 @@ def test_a_copied_sampler_goes_on_alone(how: object) -> None:
     assert (twin.seed, twin.stream) == (7, 3)
 
 
-def test_a_sampler_says_that_it_cannot_be_pickled() -> None:
-    with pytest.raises(TypeError, match="accept the output again"):
-        pickle.dumps(st.Sampler())
-
-
 @pytest.mark.parametrize("function", [st.softmax, st.log_softmax])
 def test_a_row_may_be_written_over_itself(function: object) -> None:
     expected = function(ROW)
@@ -51,3 +46,11 @@ def test_a_row_may_be_written_over_itself(function: object) -> None:
 def test_a_block_of_tables_is_refused_where_one_table_is_meant(call: object) -> None:
     with pytest.raises(st.LogitsError, match=r"\(2, 2, 3\)"):
         call(np.zeros((2, 2, 3), np.float32))
+
+
+def test_parameters_that_mean_the_same_are_equal() -> None:
+    """The order of readings says nothing, nor does a mapping without biases."""
+    one = st.SamplingParams(readings=["xtc_or_nothing", "top_k_ties", "top_k_ties"], logit_bias={})
+    other = st.SamplingParams(readings=["top_k_ties", "xtc_or_nothing"])
+    assert one == other
+    assert hash(one) == hash(other)

@@ -76,6 +76,25 @@ def test_a_policy_forgets_what_is_taken_back(params: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("params", POLICIES, ids=str)
+def test_forks_of_a_steered_sampler_are_steered_each_by_its_own_tokens(params: dict[str, Any]) -> None:
+    """From the memory of their parent on, which stays as it is."""
+    parent = Sampler(SamplingParams(**params, seed=9))
+    first = [parent.sample(ZIPF) for _ in range(10)]
+    before = limit(parent)
+    forks = parent.fork(4)
+    assert {limit(fork) for fork in forks} == {before}
+    for fork in forks:
+        for _ in range(10):
+            fork.sample(ZIPF)
+    assert len({limit(fork) for fork in forks}) == 4
+    assert limit(parent) == before
+    for fork in forks:
+        fork.rollback(20)
+        assert limit(fork) == limit(Sampler(SamplingParams(**params, seed=9)))
+    assert parent.output.tolist() == first
+
+
+@pytest.mark.parametrize("params", POLICIES, ids=str)
 def test_a_token_chosen_elsewhere_leaves_the_memory_alone(params: dict[str, Any]) -> None:
     """Nothing is known of its chance: the limit of the next token is as before."""
     sampler = Sampler(SamplingParams(**params, seed=9))

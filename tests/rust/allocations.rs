@@ -4,53 +4,10 @@
 //! that a long sequence meets it a few times only: the history itself (room for 64 tokens is made beforehand), and what a
 //! penalty knows of the distinct tokens in it. A list of log-probabilities is a result, and is allocated for the caller.
 
-#![expect(unsafe_code, reason = "an allocator is unsafe by its signature")]
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use counting::allocations;
 use sortition::{Params, Sampler};
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-}
-
-fn tick() {
-    // At the very end of a thread there is no counter left, and nothing to count.
-    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: every call goes on to the system's allocator unchanged; the counter is a plain number and allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        tick();
-        // SAFETY: the caller's promise, passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        tick();
-        // SAFETY: the caller's promise, passed on.
-        unsafe { System.realloc(block, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise, passed on.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// How many allocations `work` makes on this thread.
-fn allocations(work: impl FnOnce()) -> usize {
-    let before = COUNT.get();
-    work();
-    COUNT.get() - before
-}
 
 const VOCAB: usize = 50_000;
 

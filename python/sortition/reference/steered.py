@@ -7,6 +7,7 @@ the tokens drawn, and the sum of the decays.
 from __future__ import annotations
 
 import math
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -64,8 +65,13 @@ def next_mu(mu: float, chance: float, *, tau: float, eta: float) -> float:
 
     >>> next_mu(10.0, 0.25, tau=5.0, eta=0.1)
     10.3
+
+    It stays finite, however far eta reaches:
+
+    >>> next_mu(10.0, 0.25, tau=1e-9, eta=1e308) == -sys.float_info.max
+    True
     """
-    return mu - eta * (-math.log2(chance) - tau)
+    return min(max(mu - eta * (-math.log2(chance) - tau), -sys.float_info.max), sys.float_info.max)
 
 
 class Average(NamedTuple):
