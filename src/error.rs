@@ -57,6 +57,16 @@ pub enum Error {
         /// What is wrong.
         failure: Failure,
     },
+    /// A row of a draft's scores out of which its token cannot have been drawn.
+    #[error("{}draft_logits: {what}", in_row(*row))]
+    Draft {
+        /// Which row of the draft's scores.
+        row: Option<usize>,
+        /// The token with a score that is wrong, if it is that.
+        token: Option<usize>,
+        /// What is wrong.
+        what: String,
+    },
     /// No token is possible.
     #[error("{}no token is possible: {}", in_row(*row), emptied_by(*stage))]
     NoCandidate {
@@ -75,6 +85,7 @@ impl Error {
             Self::RowLength { row, .. }
             | Self::BadScore { row, .. }
             | Self::Processor { row, .. }
+            | Self::Draft { row, .. }
             | Self::NoCandidate { row, .. } => {
                 *row = Some(index);
             }

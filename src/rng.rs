@@ -12,6 +12,10 @@ pub enum Purpose {
     Draw = 0,
     /// Whether XTC acts.
     Xtc = 1,
+    /// Whether a drafted token stands.
+    Accept = 2,
+    /// The draw of the token in place of one that does not.
+    Residual = 3,
 }
 
 /// Where the coins of one draw lie, but for their purpose.

@@ -1,6 +1,7 @@
 //! One sequence: parameters, history, and the coins of its stream.
 
 mod bytes;
+mod verify;
 
 use crate::candidates::{Candidates, Sums, Workspace};
 use crate::error::Error;

@@ -11,7 +11,7 @@ from sortition.errors import LogitsError, ParameterError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Logits", "answer", "float32", "mask", "row", "rows", "tokens"]
+__all__ = ["Logits", "answer", "float32", "mask", "masks", "row", "rows", "tokens"]
 
 #: What may be given as scores: anything that NumPy makes a real numeric array of.
 Logits = Any
@@ -76,16 +76,32 @@ def rows(logits: Logits) -> npt.NDArray[np.float32]:
 
 def mask(words: Any) -> npt.NDArray[np.uint32]:
     """One packed mask, ``int32`` or ``uint32``, of shape ``(words,)`` or ``(1, words)``."""
-    array = np.asarray(words)
-    if array.dtype not in (np.int32, np.uint32):
-        msg = f"mask must be packed int32 or uint32, got dtype {array.dtype}"
-        raise ParameterError(msg)
+    array = _packed(words)
     if array.ndim == 2 and array.shape[0] == 1:  # noqa: PLR2004 - a batch of one
         array = array[0]
     if array.ndim != 1 or array.size == 0:
         msg = f"mask must have the shape (words,), at least one word, got {array.shape}"
         raise ParameterError(msg)
     return np.require(array, requirements=["C", "A"]).view(np.uint32)
+
+
+def masks(words: Any, rows: int) -> npt.NDArray[np.uint32]:
+    """A packed mask for each of so many rows, of shape ``(rows, words)``; any row stride is kept."""
+    array = _packed(words)
+    if array.ndim != 2 or array.shape[0] != rows or array.shape[1] == 0:  # noqa: PLR2004 - rows and words
+        msg = f"mask must have the shape ({rows}, words), a row for each row of scores, got {array.shape}"
+        raise ParameterError(msg)
+    if array.strides[1] != array.itemsize or not array.flags.aligned:
+        array = np.require(array, requirements=["C", "A"])
+    return array.view(np.uint32)
+
+
+def _packed(words: Any) -> npt.NDArray[np.int32 | np.uint32]:
+    array = np.asarray(words)
+    if array.dtype not in (np.int32, np.uint32):
+        msg = f"mask must be packed int32 or uint32, got dtype {array.dtype}"
+        raise ParameterError(msg)
+    return array
 
 
 def tokens(name: str, ids: Any) -> list[int]:

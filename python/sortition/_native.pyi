@@ -81,6 +81,9 @@ class Sampler:
     def process(self, logits: Any, mask: Any, out: _Scores) -> None:
         """Writes the scores after all stages into ``out``, as long as the row, -inf where a token was removed."""
 
+    def verify(self, rows: Any, draft: Sequence[int], draft_logits: Any = None, mask: Any = None) -> list[int]:
+        """The tokens of the draft that stand, and the one after; they join the history."""
+
     def plan(self) -> list[tuple[str, str]]:
         """The stages that run, in order, and what each needs."""
 

@@ -173,6 +173,58 @@ class Sampler:
         """
         return tuple(PlannedStage(name, needs) for name, needs in self._native.plan())
 
+    def verify(
+        self,
+        rows: Logits,
+        draft: Sequence[int] | npt.NDArray[np.integer[Any]],
+        draft_logits: Logits = None,
+        *,
+        mask: Any = None,
+    ) -> list[int]:
+        """The tokens of a draft that stand, and the one after; they are recorded.
+
+        Every position has the history, the mask, the memory of a policy and the coins that it would have had step by
+        step. Rows behind the last token that is returned are not looked at.
+
+        Without ``draft_logits`` the token of a position is the one that :meth:`sample` would draw, and the draft's
+        stands if it is the same: the output is, to the bit, that without a draft, whatever made the draft.
+
+        With them a drafted token stands more often, by speculative sampling (Leviathan et al., arXiv 2211.17192; Chen
+        et al., arXiv 2302.01318): with the chance ``min(1, p / q)``. The first that does not is replaced by one drawn
+        from ``max(0, p - q)``. ``p`` is its probability after all stages of this sampler, and ``q`` in the softmax of
+        ``draft_logits`` as they are: they must be what the draft was drawn from, its temperature and its cuts applied,
+        as :meth:`process` of its sampler returns them; logarithms of probabilities will do. Then the output has the
+        distribution of that without a draft, whatever ``q`` is, but other tokens.
+
+        >>> import numpy as np
+        >>> rows = np.log([[0.1, 0.9], [0.8, 0.2], [0.5, 0.5]])
+        >>> Sampler(SamplingParams(temperature=0)).verify(rows, [1, 1])
+        [1, 0]
+        >>> small, draft, draft_logits = Sampler(SamplingParams(temperature=0.5)), [], []
+        >>> for row in np.log([[0.4, 0.6], [0.7, 0.3]]):
+        ...     draft_logits.append(small.process(row))
+        ...     draft.append(small.sample(row))
+        >>> sampler = Sampler(SamplingParams(seed=7))
+        >>> sampler.verify(rows, draft, draft_logits) == sampler.output.tolist()
+        True
+
+        Args:
+            rows: scores before each token of the draft and after the last, of shape ``(len(draft) + 1, vocab)``.
+            draft: the drafted ids.
+            draft_logits: the scores they were drawn from, of shape ``(len(draft), vocab)``, finite or -inf.
+            mask: as for :meth:`sample`, of shape ``(len(draft) + 1, ceil(vocab / 32))``.
+
+        Raises:
+            LogitsError: as :meth:`sample`, with the row; or ``draft_logits`` leave a drafted token no chance.
+            NoCandidateError: as :meth:`sample`, with the row.
+            ParameterError: as :meth:`sample`; or the draft does not fit the shapes, or has ids beyond the vocabulary.
+        """
+        for name, table in (("rows", rows), ("draft_logits", draft_logits)):
+            if np.ndim(table) > 2:  # noqa: PLR2004 - rows and scores
+                msg = f"{name} must have the shape (rows, vocab), got {np.shape(table)}"
+                raise LogitsError(msg)
+        return self._native.verify(rows, tokens("draft", draft), draft_logits, mask)
+
     def accept(self, token: int) -> None:
         """Record a token that was chosen elsewhere. Ids beyond the vocabulary are not penalised.
 

@@ -11,6 +11,7 @@
 //! no vocabulary is ever sorted.
 
 mod cuts;
+mod excess;
 mod likely;
 mod mass;
 mod nucleus;

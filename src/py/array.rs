@@ -2,7 +2,8 @@
 
 use numpy::ndarray::Axis;
 use numpy::{
-    AsSliceError, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+    AsSliceError, Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
 
@@ -48,6 +49,20 @@ impl Mask<'_> {
     }
 }
 
+/// A packed mask for each row of a table.
+pub(super) struct Masks<'py>(PyReadonlyArray2<'py, u32>);
+
+impl<'py> Masks<'py> {
+    pub(super) fn new(words: &Bound<'py, PyAny>, rows: usize) -> PyResult<Self> {
+        let array = words.py().import("sortition._arrays")?.getattr("masks")?.call1((words, rows))?;
+        Ok(Self(array.cast::<PyArray2<u32>>()?.try_readonly()?))
+    }
+
+    pub(super) fn words(&self) -> PyResult<Vec<&[u32]>> {
+        slices(&self.0)
+    }
+}
+
 /// A table of scores, or one row of them.
 pub(super) enum Rows<'py> {
     One(Row<'py>),
@@ -75,11 +90,14 @@ impl Rows<'_> {
     pub(super) fn slices(&self) -> PyResult<Vec<&[f32]>> {
         match self {
             Self::One(row) => Ok(vec![row.scores()?]),
-            Self::Many(array) => {
-                let view = array.as_array();
-                let row = |at| view.index_axis_move(Axis(0), at).to_slice();
-                Ok((0..view.nrows()).map(row).collect::<Option<_>>().ok_or(AsSliceError)?)
-            }
+            Self::Many(array) => slices(array),
         }
     }
+}
+
+/// The rows of a table, each of which is contiguous.
+fn slices<'a, T: Element>(array: &'a PyReadonlyArray2<'_, T>) -> PyResult<Vec<&'a [T]>> {
+    let view = array.as_array();
+    let row = |at| view.index_axis_move(Axis(0), at).to_slice();
+    Ok((0..view.nrows()).map(row).collect::<Option<_>>().ok_or(AsSliceError)?)
 }

@@ -28,6 +28,11 @@ fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>>
             fields.set_item("row", row)?;
             "LogitsError"
         }
+        Error::Draft { row, token, .. } => {
+            fields.set_item("row", row)?;
+            fields.set_item("token", token)?;
+            "LogitsError"
+        }
         Error::BadScore { row, token, .. } => {
             fields.set_item("row", row)?;
             fields.set_item("token", token)?;

@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::array::{Mask, Row};
+use super::array::{Mask, Masks, Row, Rows};
 use super::detached;
 use super::params::{PyParams, values};
 use crate::{Draw, Params, Sampler, Trace};
@@ -68,6 +68,22 @@ impl PySampler {
         let mask = mask.as_ref().map(Mask::words).transpose()?;
         let out = out.as_slice_mut()?;
         detached(py, || self.0.process(row, mask, out))
+    }
+
+    #[pyo3(signature = (rows, draft, draft_logits=None, mask=None))]
+    fn verify(
+        &mut self,
+        py: Python<'_>,
+        rows: Rows<'_>,
+        draft: Vec<u32>,
+        draft_logits: Option<Rows<'_>>,
+        mask: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<u32>> {
+        let rows = rows.slices()?;
+        let draft_logits = draft_logits.as_ref().map(Rows::slices).transpose()?;
+        let masks = mask.map(|words| Masks::new(words, rows.len())).transpose()?;
+        let masks = masks.as_ref().map(Masks::words).transpose()?;
+        detached(py, || self.0.verify(&rows, &draft, draft_logits.as_deref(), masks.as_deref()))
     }
 
     /// The stages that run, and what each needs.

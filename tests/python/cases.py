@@ -179,6 +179,14 @@ class ReferenceSampler:
     def sample(self, logits: Any, mask: Any = None) -> int:
         return self.draw(logits, mask).token
 
+    def verify(self, rows: Any, draft: Sequence[int], draft_logits: Any = None, *, mask: Any = None) -> list[int]:
+        request = self._request(None)
+        del request["mask"]
+        draws = reference.verify(rows, draft, self.params, draft_logits=draft_logits, masks=mask, **request)
+        self.output += [drawn.token for drawn in draws]
+        self.memories += [(drawn.mu, drawn.average) for drawn in draws]
+        return self.output[-len(draws) :]
+
     def accept(self, token: int) -> None:
         self.output.append(token)
         self.memories.append(self.memories[-1] if self.memories else (None, None))
@@ -238,8 +246,8 @@ class ReferenceSide:
                 tokens.append(-1)
         return tokens, errors
 
-    def verify(self, sampler: ReferenceSampler, rows: Sequence[np.ndarray], draft: Sequence[int]) -> list[int]:
-        return reference.verify(rows, draft, sampler.params, seed=sampler.seed, output=sampler.output)
+    def verify(self, sampler: ReferenceSampler, *args: Any) -> list[int]:
+        return sampler.verify(*args)
 
     def beam_search(self, table: np.ndarray, prompt: Sequence[int], **options: Any) -> tuple[float, list[int]]:
         return reference.beam_search(lambda tokens: table[tokens[-1]], prompt, **options)[0]
@@ -278,8 +286,8 @@ class PackageSide:
         draws = sortition.sample_batch(np.stack(rows), samplers, mask=mask, on_error=on_error)
         return draws.tokens.tolist(), draws.errors
 
-    def verify(self, sampler: Any, rows: Sequence[np.ndarray], draft: Sequence[int]) -> list[int]:
-        return list(sampler.verify(np.stack(rows), draft))
+    def verify(self, sampler: Any, rows: Sequence[np.ndarray], *args: Any) -> list[int]:
+        return list(sampler.verify(np.stack(rows), *args))
 
     def beam_search(self, table: np.ndarray, prompt: Sequence[int], **options: Any) -> tuple[float, list[int]]:
         best = sortition.beam_search(TableModel(table), list(prompt), **options)[0]

@@ -124,9 +124,11 @@ def frequency(case: Case, side: Side, want: dict[str, Any]) -> None:
 
 
 def verified(case: Case, side: Side, seed: int) -> list[int]:
-    """Verify one drafted token, drawn from the draft's own chances by a generator of its own."""
-    draft = np.random.default_rng(seed).choice(len(case.get("draft_probs")), p=case.get("draft_probs"))
-    return side.verify(case.sampler(side, seed=seed), [case.row()] * 2, [int(draft)])
+    """Verify one drafted token, drawn from the draft's own chances by a generator of its own, with and without them."""
+    chances = case.get("draft_probs")
+    draft = [int(np.random.default_rng(seed).choice(len(chances), p=chances))]
+    known = (logarithm(chances)[None],) if seed % 2 else ()
+    return side.verify(case.sampler(side, seed=seed), [case.row()] * 2, draft, *known)
 
 
 @expectation

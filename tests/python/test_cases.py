@@ -20,8 +20,6 @@ ELSEWHERE = {"text": "run by test_text_cases.py"}
 
 NOT_YET = {
     "rows": "sample_batch",
-    "draft": "verify",
-    "draft_probs": "verify",
     "table": "beam_search",
 }
 """Parameters and fields of a case that the package does not cover yet, and where it will."""
@@ -38,6 +36,8 @@ ONLY_THE_PACKAGE = {
 def not_yet(case: Case) -> list[str]:
     """What the case needs and the package does not have."""
     named = set(case.fields) | set(case.params)
+    if "draft" in named:
+        named.remove("rows")  # of one sampler, no batch
     return sorted(named & set(NOT_YET))
 
 

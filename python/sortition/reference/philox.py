@@ -6,10 +6,11 @@ stream, the position, and what it is thrown for.
 
 from __future__ import annotations
 
-__all__ = ["DRAW", "XTC", "coin", "philox4x32"]
+__all__ = ["ACCEPT", "DRAW", "RESIDUAL", "XTC", "coin", "philox4x32"]
 
-DRAW, XTC = 0, 1
-"""What a coin is thrown for: the pick of a token, and whether XTC acts."""
+DRAW, XTC, ACCEPT, RESIDUAL = range(4)
+"""What a coin is thrown for: the pick of a token, whether XTC acts, whether a drafted token stands, and the pick of the
+token in the place of one that does not."""
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)  # the key grows by these: the golden ratio, and the square root of 3 less 1

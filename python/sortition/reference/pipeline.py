@@ -7,6 +7,7 @@ along, and is written into the scores when a later stage edits them, or when som
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,15 @@ from sortition.reference.profiles import CUTS, EDITS, HARD, PROFILES, Profile
 from sortition.reference.weights import Scores, chances, entropy_of, pick, weights, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["BadScoresError", "Drawn", "EmptyRowError", "draw", "process", "settle"]
+__all__ = ["BadScoresError", "Choice", "Drawn", "EmptyRowError", "by_lot", "draw", "incoming", "process", "settle"]
+
+
+Choice = Callable[[Scores, Callable[[int], float]], int]
+"""A token, made of the weights after all stages and of the coins of the position, by purpose."""
 
 
 class BadScoresError(ValueError):
@@ -115,7 +120,19 @@ def process(logits: ArrayLike, params: Mapping[str, Any], **request: Any) -> Sco
     return written(policy, temperature)
 
 
-def draw(logits: ArrayLike, params: Mapping[str, Any], *, logprobs: int = 0, **request: Any) -> Drawn:
+def by_lot(weight: Scores, coin: Callable[[int], float]) -> int:
+    """The pick of the position's own coin."""
+    return pick(weight, coin(philox.DRAW))
+
+
+def draw(
+    logits: ArrayLike,
+    params: Mapping[str, Any],
+    *,
+    logprobs: int = 0,
+    choose: Choice = by_lot,
+    **request: Any,
+) -> Drawn:
     """The token of this seed, stream and position.
 
     Only the first of these two scores can be drawn:
@@ -128,7 +145,7 @@ def draw(logits: ArrayLike, params: Mapping[str, Any], *, logprobs: int = 0, **r
     raw = incoming(logits, asked.vocab_size)
     scores, temperature = settle(raw, asked)
     policy, temperature_of_policy = preferred(scores, temperature, asked)
-    token = pick(weights(policy, temperature_of_policy), asked.coin(philox.DRAW))
+    token = choose(weights(policy, temperature_of_policy), asked.coin)
     raw_logprobs = log_softmax(raw)
     order = np.argsort(-raw, kind="stable")[:logprobs]
     drawn = Drawn(

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sortition.reference import philox
 from sortition.reference.functions import log_softmax
-from sortition.reference.pipeline import draw
+from sortition.reference.pipeline import Choice, Drawn, by_lot, draw, incoming
+from sortition.reference.weights import Floats, Scores, chances, pick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,21 +61,60 @@ def verify(
     draft: Sequence[int],
     params: Mapping[str, Any],
     *,
+    draft_logits: Sequence[ArrayLike] | None = None,
+    masks: Sequence[ArrayLike] | None = None,
     output: Sequence[int] = (),
+    vocab_size: int | None = None,
     **request: Any,
-) -> list[int]:
-    """The tokens of as many positions as agree with the draft, and the one after.
+) -> list[Drawn]:
+    """The draws of as many positions as agree with the draft, and the one after.
 
-    Every position sees the history that it would have had step by step, and throws the coin of its position.
+    Every position sees the history, the mask and the memory that it would have had step by step, and throws the coins
+    of its position. Without `draft_logits` it draws as it would without a draft.
 
-    >>> verify([[1.0, 0.0], [0.0, 1.0]], [0], {"temperature": 0})
+    >>> [drawn.token for drawn in verify([[1.0, 0.0], [0.0, 1.0]], [0], {"temperature": 0})]
     [0, 1]
-    >>> verify([[1.0, 0.0], [0.0, 1.0]], [1], {"temperature": 0})
+    >>> [drawn.token for drawn in verify([[1.0, 0.0], [0.0, 1.0]], [1], {"temperature": 0})]
     [0]
     """
-    tokens: list[int] = []
-    for row, drafted in zip(rows, [*draft, None], strict=True):
-        tokens.append(draw(row, params, output=[*output, *tokens], **request).token)
-        if tokens[-1] != drafted:
+    draws: list[Drawn] = []
+    for at, row in enumerate(rows):
+        drafted = draft[at] if at < len(draft) else None
+        choose: Choice = by_lot
+        if draft_logits is not None and drafted is not None:
+            choose = or_else(drafted, chances(incoming(draft_logits[at], vocab_size)[:vocab_size]))
+        drawn = draw(
+            row,
+            params,
+            choose=choose,
+            mask=None if masks is None else masks[at],
+            output=[*output, *(earlier.token for earlier in draws)],
+            vocab_size=vocab_size,
+            **request,
+        )
+        request |= {"mu": drawn.mu, "average": drawn.average}
+        draws.append(drawn)
+        if drawn.token != drafted:
             break
-    return tokens
+    return draws
+
+
+def or_else(drafted: int, q: Floats) -> Choice:
+    """Speculative sampling: the drafted token with the chance p / q, else one drawn from what p exceeds q by.
+
+    Token 1 was drawn by half, and has a quarter: it stands if the coin of acceptance, times a half, is below a quarter.
+    Else token 0 comes, which alone has more than the draft gave it.
+
+    >>> choose = or_else(1, np.array([0.5, 0.5]))
+    >>> [choose(np.array([0.75, 0.25]), lambda purpose: coin) for coin in (0.0, 0.49, 0.5, 0.99)]
+    [1, 1, 0, 0]
+    """
+
+    def choose(weight: Scores, coin: Callable[[int], float]) -> int:
+        p = weight.astype(np.float64)[: len(q)] / weight.sum(dtype=np.float64)
+        if coin(philox.ACCEPT) * q[drafted] < p[drafted]:
+            return drafted
+        excess = np.maximum(p - q, 0.0)
+        return pick(excess if excess.any() else p, coin(philox.RESIDUAL))
+
+    return choose
