@@ -1,14 +1,12 @@
 //! The kernels as functions of one row, without a sampler.
 //!
-use crate::candidates::{Candidates, Sums, with_workspace};
+use crate::candidates::{Candidates, Sums, probabilities, with_workspace};
 use crate::error::Error;
 use crate::kernels;
 
 /// Runs `finish` on all tokens of `row`.
 fn with<R>(row: &[f32], sums: Sums, finish: impl FnOnce(&mut Candidates<'_>) -> R) -> Result<R, Error> {
-    if row.is_empty() {
-        return Err(Error::RowLength { row: None, expected: "at least 1".to_owned(), got: 0 });
-    }
+    not_empty(row)?;
     with_workspace(|workspace| {
         let mut candidates = Candidates::new(kernels::active(), row, workspace, sums)?;
         if candidates.is_empty() {
@@ -34,9 +32,11 @@ pub fn argmax(row: &[f32]) -> Result<u32, Error> {
 
 /// Writes the probabilities, `exp(x / T)` over their sum, into `out`, which is as long as `row`.
 ///
+/// Four weights at a time are summed in `f32`, the rest in `f64`.
+///
 /// # Errors
 ///
-/// See [`argmax`].
+/// See [`argmax`]; `out` may then be partly written.
 ///
 /// ```
 /// let mut p = [0.0; 3];
@@ -50,10 +50,8 @@ pub fn softmax(row: &[f32], temperature: f64, out: &mut [f32]) -> Result<(), Err
         let value = temperature.to_string();
         return Err(Error::Range { name: "temperature", range: "finite and above 0", value });
     }
-    with(row, Sums::None, |candidates| {
-        candidates.set_temperature(temperature);
-        candidates.probabilities(out);
-    })
+    not_empty(row)?;
+    with_workspace(|workspace| probabilities(kernels::active(), row, workspace, temperature, out))
 }
 
 /// Writes the logarithms of the probabilities into `out`, which is as long as `row`.
@@ -129,6 +127,13 @@ pub fn top_p(row: &[f32], p: f64) -> Result<Vec<u32>, Error> {
         }
         candidates.ranked().into_iter().map(|(id, _)| id).collect()
     })
+}
+
+fn not_empty(row: &[f32]) -> Result<(), Error> {
+    if row.is_empty() {
+        return Err(Error::RowLength { row: None, expected: "at least 1".to_owned(), got: 0 });
+    }
+    Ok(())
 }
 
 fn same_length(row: &[f32], out: &[f32]) -> Result<(), Error> {

@@ -35,7 +35,8 @@ def argmax(x: Logits) -> Any:
 def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32] | None = None) -> Any:
     """Probabilities, ``exp(x / temperature)`` over their sum, float32 of the same shape; written into ``out`` if given.
 
-    Each weight is within two units in the last place, and sums are float64. ``temperature`` is finite and above 0.
+    Each weight is within two units in the last place; four at a time are summed in float32, the rest in float64.
+    ``temperature`` is finite and above 0. After an error ``out`` may be partly written.
 
     >>> softmax([0.0, 0.0, -float("inf")])
     array([0.5, 0.5, 0. ], dtype=float32)

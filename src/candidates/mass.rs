@@ -1,6 +1,7 @@
 //! Weights of the candidates: their sum, the draw, log-probabilities, entropy.
 
-use super::{BLOCK, Candidates, Scratch, View, scores};
+use super::{BLOCK, Candidates, Scratch, Sums, Workspace, scores};
+use crate::error::Error;
 use crate::kernels::{Base, Block, Kernels, ROUGH, split};
 
 /// The sum of all weights, of scores from which `shift` was taken first, and the largest of them.
@@ -40,6 +41,44 @@ pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]
         sum += block.sum;
     }
     Total { sum, largest: largest[0].into(), shift: 0.0, error: 0.0, exponent }
+}
+
+/// Writes the probabilities of a row that is not empty, at a temperature above zero.
+///
+/// # Errors
+///
+/// As [`Candidates::new`], and [`Error::NoCandidate`]; `out` is then partly written.
+pub(crate) fn probabilities(
+    kernels: &'static Kernels,
+    row: &[f32],
+    workspace: &mut Workspace,
+    temperature: f64,
+    out: &mut [f32],
+) -> Result<(), Error> {
+    let base = Base::new(temperature);
+    let blocks = &mut workspace.scratch.blocks;
+    blocks.resize(row.len().div_ceil(BLOCK), Block::default());
+    let nan = (kernels.mass_out)(row, base, blocks, out);
+    let max = super::checked_max(row, blocks, nan)?;
+    if max == f32::NEG_INFINITY {
+        return Err(Error::NoCandidate { row: None, stage: None });
+    }
+    if !base.covers(max) {
+        let mut candidates = Candidates::new(kernels, row, workspace, Sums::None)?;
+        candidates.set_temperature(temperature);
+        let total = candidates.total();
+        (kernels.weights)(&candidates.scratch.shifted, base, 0.0, out);
+        (kernels.multiply)(out, split(1.0 / total.sum));
+        return Ok(());
+    }
+    let total = join(kernels, base, max, blocks);
+    let mut rest = out;
+    for blocks in blocks.chunk_by(|a, b| a.exponent == b.exponent) {
+        let (out, after) = rest.split_at_mut(rest.len().min(blocks.len() * BLOCK));
+        (kernels.multiply)(out, split(power(blocks[0].exponent - total.exponent) / total.sum));
+        rest = after;
+    }
+    Ok(())
 }
 
 /// `2^n`, exact, for `n <= 0`; zero below the range of normal numbers.
@@ -173,23 +212,6 @@ impl Candidates<'_> {
         let (scores, max) = self.weighed(total);
         let moment = (self.kernels.moment)(scores, Base::new(self.temperature), max);
         (total.log() - moment / (self.temperature * total.sum)).max(0.0)
-    }
-
-    /// Writes the probability of every score of the whole row.
-    pub(crate) fn probabilities(&mut self, out: &mut [f32]) {
-        debug_assert!(self.view == View::Input && self.floor == f32::MIN, "of a whole row");
-        let base = Base::new(self.temperature);
-        if !base.covers(self.max) {
-            let total = self.total();
-            (self.kernels.weights)(&self.scratch.shifted, base, 0.0, out);
-            return (self.kernels.multiply)(out, split(1.0 / total.sum));
-        }
-        let blocks = &mut self.scratch.blocks;
-        (self.kernels.mass_out)(self.input, base, blocks, out);
-        let total = join(self.kernels, base, self.max, blocks);
-        for (out, block) in out.chunks_mut(BLOCK).zip(blocks) {
-            (self.kernels.multiply)(out, split(power(block.exponent - total.exponent) / total.sum));
-        }
     }
 
     /// Writes the weights of the first `count` gathered scores into the scratch floats; they add up with

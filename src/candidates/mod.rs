@@ -21,6 +21,7 @@ mod typical;
 mod workspace;
 
 pub(crate) use cuts::MET;
+pub(crate) use mass::probabilities;
 pub(crate) use prefix::Ranked;
 pub(crate) use rewrite::scaled;
 pub(crate) use workspace::{Workspace, with_workspace};
@@ -89,11 +90,7 @@ impl<'a> Candidates<'a> {
             Sums::Rough(temperature) => (kernels.mass_rough)(row, Base::new(temperature), &mut scratch.blocks),
             Sums::Exact(temperature) => (kernels.mass)(row, Base::new(temperature), &mut scratch.blocks),
         };
-        let max = largest(&scratch.blocks);
-        if nan || max == f32::INFINITY {
-            let token = row.iter().position(|x| x.is_nan() || *x == f32::INFINITY).unwrap_or(0);
-            return Err(Error::BadScore { row: None, token, value: row[token] });
-        }
+        let max = checked_max(row, &scratch.blocks, nan)?;
         let mut this = Self {
             kernels,
             input: row,
@@ -344,6 +341,16 @@ fn scores<'b>(input: &'b [f32], store: &'b Store, view: View) -> &'b [f32] {
         View::Copy => &store.copy,
         View::List(length) => &store.scores[..length],
     }
+}
+
+/// The largest score; an error for the first NaN or +inf.
+fn checked_max(row: &[f32], blocks: &[Block], nan: bool) -> Result<f32, Error> {
+    let max = largest(blocks);
+    if nan || max == f32::INFINITY {
+        let token = row.iter().position(|x| x.is_nan() || *x == f32::INFINITY).unwrap_or(0);
+        return Err(Error::BadScore { row: None, token, value: row[token] });
+    }
+    Ok(max)
 }
 
 fn largest(blocks: &[Block]) -> f32 {

@@ -3,7 +3,8 @@
 use super::{BLOCK, Base, Block, Kernels, LANES};
 
 /// What can be run.
-pub const NAMES: [&str; 8] = ["scan", "lane_maxima", "mass", "mass_rough", "mass_out", "weights", "gather", "count"];
+pub const NAMES: [&str; 9] =
+    ["scan", "lane_maxima", "mass", "mass_rough", "mass_out", "weights", "multiply", "gather", "count"];
 
 /// How far below the largest score `gather` and `count` look.
 pub const NEAR: f32 = 3.0;
@@ -49,8 +50,9 @@ impl Bench {
             "lane_maxima" => (kernels.lane_maxima)(row, BLOCK, maxima),
             "mass" => *found = usize::from((kernels.mass)(row, base, blocks)),
             "mass_rough" => *found = usize::from((kernels.mass_rough)(row, base, blocks)),
-            "mass_out" => (kernels.mass_out)(row, base, blocks, &mut out[..row.len()]),
+            "mass_out" => *found = usize::from((kernels.mass_out)(row, base, blocks, &mut out[..row.len()])),
             "weights" => (kernels.weights)(row, base, *max, &mut out[..row.len()]),
+            "multiply" => (kernels.multiply)(&mut out[..row.len()], [1.0, 0.0]),
             "gather" => *found = (kernels.gather)(row, blocks, near, out, indices),
             "count" => *found = (kernels.count)(row, near),
             _ => panic!("no kernel {name}"),

@@ -81,7 +81,7 @@ pub struct Kernels {
     pub(crate) lane_maxima: fn(&[f32], usize, &mut [f32]),
     pub(crate) mass: fn(&[f32], Base, &mut [Block]) -> bool,
     pub(crate) mass_rough: fn(&[f32], Base, &mut [Block]) -> bool,
-    pub(crate) mass_out: fn(&[f32], Base, &mut [Block], &mut [f32]),
+    pub(crate) mass_out: fn(&[f32], Base, &mut [Block], &mut [f32]) -> bool,
     pub(crate) mass_from: fn(&[f32], Base, f32, f32, &mut [Block]),
     pub(crate) mass_from_rough: fn(&[f32], Base, f32, f32, &mut [Block]),
     pub(crate) bracket: Bracket,

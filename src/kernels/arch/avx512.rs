@@ -4,12 +4,11 @@
 
 use std::arch::x86_64::{
     __m512, __m512d, _CMP_GE_OQ, _CMP_UNORD_Q, _mm512_add_epi32, _mm512_add_pd, _mm512_add_ps, _mm512_castpd_ps,
-    _mm512_castps_pd, _mm512_castps_si512, _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask,
-    _mm512_cvtps_pd, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_maskz_compress_epi32,
-    _mm512_maskz_compress_ps, _mm512_maskz_mov_ps, _mm512_max_ps, _mm512_mul_pd, _mm512_mul_ps, _mm512_reduce_max_ps,
-    _mm512_set1_epi32, _mm512_set1_pd, _mm512_set1_ps, _mm512_setr_epi32, _mm512_setzero_pd, _mm512_shuffle_f64x2,
-    _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_epi32, _mm512_sub_pd,
-    _mm512_sub_ps,
+    _mm512_castps_pd, _mm512_castps512_ps256, _mm512_cmp_ps_mask, _mm512_cvtps_pd, _mm512_fmadd_ps, _mm512_loadu_ps,
+    _mm512_mask_blend_ps, _mm512_maskz_compress_epi32, _mm512_maskz_compress_ps, _mm512_maskz_mov_ps, _mm512_max_ps,
+    _mm512_mul_pd, _mm512_mul_ps, _mm512_reduce_max_ps, _mm512_scalef_ps, _mm512_set1_epi32, _mm512_set1_pd,
+    _mm512_set1_ps, _mm512_setr_epi32, _mm512_setzero_pd, _mm512_shuffle_f64x2, _mm512_storeu_pd, _mm512_storeu_ps,
+    _mm512_storeu_si512, _mm512_sub_pd, _mm512_sub_ps,
 };
 
 use crate::kernels::generic::{LANES, Simd};
@@ -111,10 +110,8 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     fn scale(self, p: __m512, t: __m512, t0: __m512) -> __m512 {
-        proven!({
-            let n = _mm512_sub_epi32(_mm512_castps_si512(t), _mm512_castps_si512(t0));
-            _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32::<23>(n)))
-        })
+        // Floats of this size are a unit apart, so their difference is that of their units.
+        proven!(_mm512_scalef_ps(p, _mm512_sub_ps(t, t0)))
     }
     #[inline(always)]
     fn compress(self, v: __m512, bits: u32, values: &mut [f32; LANES], base: u32, indices: &mut [u32; LANES]) {

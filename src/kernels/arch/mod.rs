@@ -45,7 +45,7 @@ macro_rules! kernels {
             fn lane_maxima(xs: &[f32], span: usize, maxima: &mut [f32]) -> () = generic::scan::lane_maxima;
             fn mass(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, true>;
             fn mass_rough(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, false>;
-            fn mass_out(xs: &[f32], base: Base, blocks: &mut [Block], out: &mut [f32]) -> () = generic::mass::mass_out;
+            fn mass_out(xs: &[f32], base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool = generic::mass::mass_out;
             fn mass_from(xs: &[f32], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
                 = generic::mass::mass_from::<_, true>;
             fn mass_from_rough(xs: &[f32], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()

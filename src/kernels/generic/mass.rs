@@ -84,6 +84,14 @@ impl<S: Simd> Top<S> {
         s.where_at_least(x, self.least, s.scale(p, t, self.t))
     }
 
+    /// Writes the weights of `xs` to `out`, and returns them.
+    #[inline(always)]
+    fn write(self, s: S, xs: &[f32; LANES], base: Base, out: &mut [f32; LANES]) -> S::F32 {
+        let weights = self.weight(s, s.load(xs), base);
+        s.store(weights, out);
+        weights
+    }
+
     /// Weight times `x - max`; the difference is kept finite, so that a weight of zero makes the product zero.
     #[inline(always)]
     fn term(self, s: S, x: S::F32, max: S::F32, base: Base) -> S::F32 {
@@ -136,9 +144,9 @@ fn sum<S: Simd, const EXACT: bool>(s: S, xs: &[f32], base: Base, top: Top<S>) ->
     s.sum(sums)
 }
 
-/// Like the exact [`mass`], and writes the weights of each block to `out`, relative to two to the power of its exponent.
+/// Like the rough [`mass`], and writes the weights of each block to `out`, relative to two to the power of its exponent.
 #[inline(always)]
-pub(crate) fn mass_out<S: Simd>(s: S, xs: &[f32], base: Base, blocks: &mut [Block], out: &mut [f32]) {
+pub(crate) fn mass_out<S: Simd>(s: S, xs: &[f32], base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool {
     let mut nan = s.no_flags();
     let panels = xs.chunks(PANEL * BLOCK).zip(out.chunks_mut(PANEL * BLOCK)).zip(blocks.chunks_mut(PANEL));
     for ((xs, out), blocks) in panels {
@@ -157,6 +165,7 @@ pub(crate) fn mass_out<S: Simd>(s: S, xs: &[f32], base: Base, blocks: &mut [Bloc
             block.sum = sum_out(s, xs, base, top, out);
         }
     }
+    s.any(nan)
 }
 
 #[inline(always)]
@@ -164,10 +173,15 @@ fn sum_out<S: Simd>(s: S, xs: &[f32], base: Base, top: Top<S>, out: &mut [f32]) 
     let mut sums = s.zero();
     let (vectors, tail) = xs.as_chunks::<LANES>();
     let (outs, out_tail) = out.as_chunks_mut::<LANES>();
+    let (quads, vectors) = vectors.as_chunks::<4>();
+    let (out_quads, outs) = outs.as_chunks_mut::<4>();
+    for ([a, b, c, d], [out_a, out_b, out_c, out_d]) in quads.iter().zip(out_quads) {
+        let ab = s.add(top.write(s, a, base, out_a), top.write(s, b, base, out_b));
+        let cd = s.add(top.write(s, c, base, out_c), top.write(s, d, base, out_d));
+        sums = s.accumulate(sums, s.add(ab, cd));
+    }
     for (v, out) in vectors.iter().zip(outs) {
-        let weight = top.weight(s, s.load(v), base);
-        s.store(weight, out);
-        sums = s.accumulate(sums, weight);
+        sums = s.accumulate(sums, top.write(s, v, base, out));
     }
     if !tail.is_empty() {
         let weight = top.weight(s, s.load_tail(tail, f32::NEG_INFINITY), base);

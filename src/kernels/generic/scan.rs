@@ -3,7 +3,7 @@
 //! One read of the row. Four accumulators hide the latency of `max`; one unordered compare checks two vectors for NaN.
 //! A maximum does not depend on the order, except that -0 and +0 are equal: a block's maximum is never -0.
 
-use super::{BLOCK, LANES, Simd};
+use super::{BLOCK, LANES, Simd, to_line};
 use crate::kernels::Block;
 
 /// Writes the largest score of every block and returns whether any score is NaN. `blocks` has one entry per `BLOCK`
@@ -11,8 +11,13 @@ use crate::kernels::Block;
 #[inline(always)]
 pub(crate) fn scan<S: Simd>(s: S, xs: &[f32], blocks: &mut [Block]) -> bool {
     let mut nan = s.no_flags();
-    for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
+    let (whole, last) = xs.as_chunks::<BLOCK>();
+    let mut blocks = blocks.iter_mut();
+    for (xs, block) in whole.iter().zip(&mut blocks) {
         block.max = scan_block(s, xs, &mut nan);
+    }
+    if let (Some(block), false) = (blocks.next(), last.is_empty()) {
+        block.max = scan_block(s, last, &mut nan);
     }
     s.any(nan)
 }
@@ -30,10 +35,21 @@ pub(crate) fn scan_copy<S: Simd>(s: S, xs: &[f32], out: &mut [f32], blocks: &mut
 }
 
 /// The largest score of one block; marks NaN.
+///
+/// The vectors between the ends lie where a cache line begins, which in a near cache is nearly twice as fast. Those at the
+/// ends overlap with them, which a maximum does not mind.
 #[inline(always)]
 pub(super) fn scan_block<S: Simd>(s: S, xs: &[f32], nan: &mut S::Flags) -> f32 {
-    let mut max = [s.splat(f32::NEG_INFINITY); 4];
-    let (vectors, tail) = xs.as_chunks::<LANES>();
+    let (Some(first), Some(last)) = (xs.first_chunk(), xs.last_chunk()) else {
+        let v = s.load_tail(xs, f32::NEG_INFINITY);
+        *nan = s.flag_nan(*nan, v, v);
+        return s.reduce_max(v) + 0.0;
+    };
+    let (first, last) = (s.load(first), s.load(last));
+    *nan = s.flag_nan(*nan, first, last);
+    let none = s.splat(f32::NEG_INFINITY);
+    let mut max = [first, last, none, none];
+    let (vectors, _) = xs[to_line(xs)..].as_chunks::<LANES>();
     let (quads, rest) = vectors.as_chunks::<4>();
     for [a, b, c, d] in quads {
         let (a, b, c, d) = (s.load(a), s.load(b), s.load(c), s.load(d));
@@ -44,11 +60,6 @@ pub(super) fn scan_block<S: Simd>(s: S, xs: &[f32], nan: &mut S::Flags) -> f32 {
         let v = s.load(v);
         *nan = s.flag_nan(*nan, v, v);
         max[0] = s.max(max[0], v);
-    }
-    if !tail.is_empty() {
-        let v = s.load_tail(tail, f32::NEG_INFINITY);
-        *nan = s.flag_nan(*nan, v, v);
-        max[1] = s.max(max[1], v);
     }
     // Adding +0 turns -0 into +0 and changes nothing else.
     s.reduce_max(s.max(s.max(max[0], max[1]), s.max(max[2], max[3]))) + 0.0

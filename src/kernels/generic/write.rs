@@ -1,6 +1,6 @@
 //! Kernels that write a row: shifted, scaled, masked.
 
-use super::{LANES, Simd};
+use super::{LANES, Simd, to_line};
 
 /// `max(x - max, lowest finite)`, and -inf where `x` is -inf: what may be far below stays possible.
 #[inline(always)]
@@ -42,14 +42,16 @@ pub(crate) fn subtract<S: Simd>(s: S, xs: &[f32], max: f32, log_total: f32, out:
 #[inline(always)]
 pub(crate) fn multiply<S: Simd>(s: S, xs: &mut [f32], factor: [f32; 2]) {
     let [high, low] = [s.splat(factor[0]), s.splat(factor[1])];
-    let (vectors, tail) = xs.as_chunks_mut::<LANES>();
+    // Every product is on its own, so vectors may begin where cache lines do.
+    let (head, rest) = xs.split_at_mut(to_line(xs));
+    let (vectors, tail) = rest.as_chunks_mut::<LANES>();
     for v in vectors {
         let x = s.load(v);
         s.store(s.mul_add(x, high, s.mul(x, low)), v);
     }
-    if !tail.is_empty() {
-        let x = s.load_tail(tail, 0.0);
-        s.store_tail(s.mul_add(x, high, s.mul(x, low)), tail);
+    for end in [head, tail] {
+        let x = s.load_tail(end, 0.0);
+        s.store_tail(s.mul_add(x, high, s.mul(x, low)), end);
     }
 }
 
