@@ -21,14 +21,14 @@ pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
 /// How many times more parts than `k` there must be for their maxima to be a good bound.
 pub(super) const SPARE: usize = 3;
 
-/// A threshold is only noted when more than one in so many blocks reaches it.
+/// A row is flat, seen from a threshold, when more than one in so many blocks reaches it.
 const FLAT: usize = 4;
 
 impl Candidates<'_> {
     /// Keeps the `k` best, of equals the lower ids. `k` is at least 1.
     pub(crate) fn keep_best(&mut self, k: usize) {
-        self.carry_out();
-        if k >= self.scores().len() {
+        self.carry_out_cut();
+        if k >= self.places() {
             return;
         }
         let bound = self.bound(k);
@@ -42,8 +42,8 @@ impl Candidates<'_> {
 
     /// Keeps the `k` best and all that equal the last of them.
     pub(crate) fn keep_best_and_ties(&mut self, k: usize) {
-        self.carry_out();
-        if k >= self.scores().len() {
+        self.carry_out_cut();
+        if k >= self.places() {
             return;
         }
         let bound = self.bound(k);
@@ -57,26 +57,35 @@ impl Candidates<'_> {
 
     /// Keeps the scores of at least `threshold`, but no fewer than the `min_keep` best.
     pub(crate) fn keep_at_least(&mut self, threshold: f32, min_keep: usize) {
-        self.carry_out();
+        self.carry_out_cut();
         let threshold = threshold.min(self.max).max(f32::MIN);
+        if min_keep > 1 {
+            self.whole();
+        }
         if min_keep > 1 && (self.kernels.count)(self.scores(), threshold) < min_keep {
             return self.keep_best(min_keep);
         }
-        if !matches!(self.view, View::List(_)) {
-            let blocks = &self.scratch.blocks;
-            let reached = blocks.iter().filter(|block| block.max >= threshold).count();
-            if reached * FLAT > blocks.len() {
-                self.floor = threshold;
-                self.total = None;
-                return;
-            }
+        if !matches!(self.view, View::List(_)) && self.is_flat(threshold) {
+            self.whole();
+            self.floor = threshold;
+            self.total = None;
+            return;
         }
         let count = self.gather(threshold);
         self.adopt(count);
     }
 
+    /// Whether a good part of the row is to be read for the scores of at least `threshold`.
+    pub(super) fn is_flat(&self, threshold: f32) -> bool {
+        let blocks = &self.scratch.blocks;
+        blocks.iter().filter(|block| block.max >= threshold).count() * FLAT > blocks.len()
+    }
+
     /// A lower bound of the k-th largest score; `f32::MIN` when there is no good one.
     pub(super) fn bound(&mut self, k: usize) -> f32 {
+        if k * SPARE > self.scratch.blocks.len() {
+            self.whole();
+        }
         let scores = super::scores(self.input, self.store, self.view);
         let Scratch { blocks, floats, .. } = &mut *self.scratch;
         if k * SPARE <= blocks.len() {
@@ -127,7 +136,7 @@ impl Candidates<'_> {
         if k == 0 {
             return Vec::new();
         }
-        let length = self.scores().len();
+        let length = self.places();
         let (max, log_sum) = (f64::from(self.max), self.total().log());
         let temperature = self.temperature;
         self.keep_best(k);

@@ -94,6 +94,7 @@ impl Candidates<'_> {
             Some(total) => total,
             None if !base.covers(self.max) => self.total(),
             None => {
+                self.whole();
                 let scores = scores(self.input, self.store, self.view);
                 let blocks = &mut self.scratch.blocks;
                 if self.floor > f32::MIN {
@@ -119,6 +120,7 @@ impl Candidates<'_> {
         if !base.covers(self.max) {
             self.carry_out();
         }
+        self.whole();
         let scores = scores(self.input, self.store, self.view);
         let Scratch { blocks, shifted, .. } = &mut *self.scratch;
         let total = if base.covers(self.max) {

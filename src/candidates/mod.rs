@@ -1,8 +1,8 @@
 //! The tokens that are still possible and their scores, in id order.
 //!
-//! A row starts as the caller's slice and is copied only if a stage changes scores. The first cut that leaves few of it
-//! turns it into a list of ids and scores. Both forms are one slice of scores in id order, so that every kernel serves
-//! both; a removed token of a whole row has the score -inf.
+//! A row starts as the caller's slice and is copied only where a stage changes scores, which is what `edits` is about. The
+//! first cut that leaves few of it turns it into a list of ids and scores. Both forms are one slice of scores in id order,
+//! so that every kernel serves both; a removed token of a whole row has the score -inf.
 //!
 //! A temperature rewrites nothing: it is kept beside the scores and enters where probabilities are needed, which loses no
 //! digit and lets cuts compare scores as they came.
@@ -11,6 +11,7 @@
 //! no vocabulary is ever sorted.
 
 mod cuts;
+mod edits;
 mod excess;
 mod likely;
 mod mass;
@@ -45,7 +46,10 @@ pub(crate) enum Sums {
 /// Which slice holds the scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum View {
+    /// The caller's row.
     Input,
+    /// The caller's row, but for some scores, which are in the copy.
+    Edited,
     Copy,
     List(usize),
 }
@@ -128,7 +132,7 @@ impl<'a> Candidates<'a> {
 
     /// Scores are divided by it before they are exponentiated. Above zero.
     pub(crate) fn set_temperature(&mut self, temperature: f64) {
-        self.carry_out();
+        self.carry_out_cut();
         if self.temperature.to_bits() != temperature.to_bits() {
             self.temperature = temperature;
             self.total = None;
@@ -139,9 +143,28 @@ impl<'a> Candidates<'a> {
         self.temperature
     }
 
-    /// The scores, in id order.
-    pub(crate) fn scores(&self) -> &[f32] {
+    /// The scores, in id order. Not of an edited row before [`Self::whole`].
+    fn scores(&self) -> &[f32] {
+        debug_assert!(self.view != View::Edited, "a row is read in one piece");
         scores(self.input, self.store, self.view)
+    }
+
+    /// How many scores there are.
+    #[inline]
+    fn places(&self) -> usize {
+        match self.view {
+            View::List(length) => length,
+            View::Input | View::Edited | View::Copy => self.input.len(),
+        }
+    }
+
+    /// The score at a place.
+    #[inline]
+    fn score_at(&self, place: usize) -> f32 {
+        match self.view {
+            View::Edited => self.edited(place),
+            view => scores(self.input, self.store, view)[place],
+        }
     }
 
     /// The token at `place` of [`Self::scores`].
@@ -149,20 +172,21 @@ impl<'a> Candidates<'a> {
         match self.view {
             View::List(_) => self.store.ids[place],
             #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
-            View::Input | View::Copy => place as u32,
+            View::Input | View::Edited | View::Copy => place as u32,
         }
     }
 
     /// The tokens that are left, ascending, and their scores.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, f32)> {
-        let scores = self.scores().iter().enumerate();
-        scores.filter(|&(_, &x)| x >= self.floor).map(|(place, &x)| (self.id(place), x))
+        let scores = (0..self.places()).map(|place| (place, self.score_at(place)));
+        scores.filter(|&(_, x)| x >= self.floor).map(|(place, x)| (self.id(place), x))
     }
 
     /// How many tokens are left.
     pub(crate) fn len(&self) -> usize {
         match self.view {
             View::List(length) if self.floor == f32::MIN => length,
+            View::Edited => self.iter().count(),
             _ => (self.kernels.count)(self.scores(), self.floor),
         }
     }
@@ -174,63 +198,20 @@ impl<'a> Candidates<'a> {
                 let place = self.store.ids[..length].binary_search(&id);
                 place.map_or(f32::NEG_INFINITY, |place| self.store.scores[place])
             }
-            View::Input | View::Copy => self.scores()[id as usize],
+            View::Input | View::Edited | View::Copy => self.score_at(id as usize),
         };
         if score >= self.floor { score } else { f32::NEG_INFINITY }
     }
 
     /// The best token, of equals the lowest.
     pub(crate) fn best(&self) -> u32 {
-        let scores = self.scores();
         let block = self.scratch.blocks.iter().position(|block| block.max == self.max).unwrap_or(0);
         let start = block * BLOCK;
-        let place = (self.kernels.position)(&scores[start..], self.max).unwrap_or(0);
-        self.id(start + place)
-    }
-
-    /// Replaces the score of `id` by `change` of it. A token that is impossible or unknown stays so, and a change does not
-    /// make one impossible unless it returns -inf. Call [`Self::settle`] after the last change.
-    pub(crate) fn change(&mut self, id: u32, change: impl FnOnce(f32) -> f32) {
-        self.carry_out();
         let place = match self.view {
-            View::List(length) => self.store.ids[..length].binary_search(&id).unwrap_or(length),
-            View::Input | View::Copy => id as usize,
+            View::Edited => (start..self.places()).position(|place| self.edited(place) >= self.max),
+            _ => (self.kernels.position)(&self.scores()[start..], self.max),
         };
-        if self.scores().get(place).is_none_or(|&x| x == f32::NEG_INFINITY) {
-            return;
-        }
-        let score = &mut self.owned()[place];
-        let before = *score;
-        let after = change(before);
-        *score = after;
-        // A maximum is only in doubt where the score that it was has fallen.
-        let block = &mut self.scratch.blocks[place / BLOCK];
-        if after >= block.max {
-            block.max = after + 0.0;
-        } else if before == block.max {
-            self.scratch.stale[place / BLOCK] = true;
-        }
-    }
-
-    /// Makes all tokens impossible whose bit in the packed `mask` is zero or missing.
-    pub(crate) fn mask(&mut self, mask: &[u32]) {
-        let kernels = self.kernels;
-        (kernels.mask)(self.owned(), mask);
-        self.scratch.stale.fill(true);
-    }
-
-    /// Makes all tokens impossible but those of `allowed`.
-    pub(crate) fn allow(&mut self, allowed: &[u32]) {
-        let mut kept = std::mem::take(&mut self.scratch.floats);
-        kept.clear();
-        let copy = self.owned();
-        kept.extend(allowed.iter().map(|&id| copy[id as usize]));
-        copy.fill(f32::NEG_INFINITY);
-        for (&id, &score) in allowed.iter().zip(&kept) {
-            copy[id as usize] = score;
-        }
-        self.scratch.floats = kept;
-        self.scratch.stale.fill(true);
+        self.id(start + place.unwrap_or(0))
     }
 
     /// Every token with its score as it came, and no temperature.
@@ -244,49 +225,15 @@ impl<'a> Candidates<'a> {
         self.max = largest(&self.scratch.blocks);
     }
 
-    /// Brings the maxima up to date after changes; a list loses what has become impossible.
-    pub(crate) fn settle(&mut self) {
-        match self.view {
-            View::Input => return,
-            View::List(_) => {
-                let count = self.gather(f32::MIN);
-                return self.adopt(count);
-            }
-            View::Copy => {}
-        }
-        let Scratch { blocks, stale, .. } = &mut *self.scratch;
-        for ((xs, block), stale) in self.store.copy.chunks(BLOCK).zip(blocks.iter_mut()).zip(stale) {
-            if std::mem::take(stale) {
-                (self.kernels.scan)(xs, std::slice::from_mut(block));
-            }
-        }
-        self.max = largest(blocks);
-        self.total = None;
-    }
-
-    /// The scores, to be changed: of the row a copy, made at the first change.
-    fn owned(&mut self) -> &mut [f32] {
-        self.carry_out();
-        if self.view == View::Input {
-            self.store.copy.clear();
-            self.store.copy.extend_from_slice(self.input);
-            self.view = View::Copy;
-            self.refresh();
-        }
-        match self.view {
-            View::List(length) => &mut self.store.scores[..length],
-            View::Input | View::Copy => &mut self.store.copy,
-        }
-    }
-
-    /// Nothing is stale.
-    fn refresh(&mut self) {
-        self.scratch.stale.clear();
-        self.scratch.stale.resize(self.scratch.blocks.len(), false);
+    /// Carries out a cut that was only noted, and copies the rest of an edited row: for what reads all scores.
+    fn carry_out(&mut self) {
+        self.carry_out_cut();
+        self.whole();
     }
 
     /// Carries out a cut that was only noted.
-    fn carry_out(&mut self) {
+    #[inline]
+    fn carry_out_cut(&mut self) {
         if self.floor > f32::MIN {
             let count = self.gather(self.floor);
             self.adopt(count);
@@ -295,7 +242,11 @@ impl<'a> Candidates<'a> {
 
     /// Finds the scores of at least `threshold`: how many, with scores and places in the scratch buffers.
     fn gather(&mut self, threshold: f32) -> usize {
-        let room = self.scores().len() + LANES;
+        let threshold = threshold.max(f32::MIN);
+        if self.view == View::Edited && self.is_flat(threshold) {
+            self.whole();
+        }
+        let room = self.places() + LANES;
         let Scratch { blocks, values, indices, .. } = &mut *self.scratch;
         // The list and what was gathered change places: both grow at the first token.
         for floats in [&mut *values, &mut self.store.scores] {
@@ -304,8 +255,12 @@ impl<'a> Candidates<'a> {
         for ids in [&mut *indices, &mut self.store.ids] {
             grow(ids, room);
         }
+        if self.view == View::Edited {
+            let count = (self.kernels.gather)(self.input, blocks, threshold, values, indices);
+            return self.correct(count, threshold);
+        }
         let scores = scores(self.input, self.store, self.view);
-        (self.kernels.gather)(scores, blocks, threshold.max(f32::MIN), values, indices)
+        (self.kernels.gather)(scores, blocks, threshold, values, indices)
     }
 
     /// Makes the first `count` scores that were gathered the list of candidates.
@@ -338,7 +293,7 @@ impl<'a> Candidates<'a> {
 fn scores<'b>(input: &'b [f32], store: &'b Store, view: View) -> &'b [f32] {
     match view {
         View::Input => input,
-        View::Copy => &store.copy,
+        View::Edited | View::Copy => &store.copy,
         View::List(length) => &store.scores[..length],
     }
 }

@@ -83,7 +83,7 @@ impl Candidates<'_> {
 
     /// Whether no good bound brings out the best `parts` alone.
     pub(super) fn all_at_once(&self, parts: usize) -> bool {
-        self.scores().len() <= FEW || parts * SPARE > self.scratch.blocks.len() * LANES
+        self.places() <= FEW || parts * SPARE > self.scratch.blocks.len() * LANES
     }
 }
 

@@ -30,7 +30,7 @@ impl Candidates<'_> {
                     *x = scores[id as usize];
                 }
             }
-            View::Input | View::Copy => self.store.copy.copy_from_slice(&scores[..self.input.len()]),
+            View::Input | View::Edited | View::Copy => self.store.copy.copy_from_slice(&scores[..self.input.len()]),
         }
         self.scratch.stale.fill(true);
     }
@@ -62,7 +62,7 @@ impl Candidates<'_> {
     pub(crate) fn remembered(&self, id: u32) -> f64 {
         let place = match self.view {
             View::List(length) => self.store.ids[..length].binary_search(&id).unwrap_or(length),
-            View::Input | View::Copy => id as usize,
+            View::Input | View::Edited | View::Copy => id as usize,
         };
         let score = self.scratch.before.get(place).copied();
         self.before.zip(score).map_or(0.0, |(Before { temperature, max, log_mass }, x)| {

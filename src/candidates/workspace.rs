@@ -41,6 +41,8 @@ pub(super) struct Store {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
     pub(super) blocks: Vec<Block>,
+    /// Bits of places whose scores are in the copy, of an edited row.
+    pub(super) edited: Vec<u32>,
     /// Blocks whose maximum is out of date.
     pub(super) stale: Vec<bool>,
     /// What a gather found: scores and their places.

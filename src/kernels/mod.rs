@@ -96,6 +96,7 @@ pub struct Kernels {
     pub(crate) subtract: fn(&[f32], f32, f32, &mut [f32]),
     pub(crate) multiply: fn(&mut [f32], [f32; 2]),
     pub(crate) mask: fn(&mut [f32], &[u32]),
+    pub(crate) complete: fn(&[f32], &[u32], &mut [f32]),
 }
 
 impl Kernels {

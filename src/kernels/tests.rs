@@ -109,6 +109,8 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
     let words: Vec<u32> = (0_u32..).take(xs.len() / 40).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
     (kernels.mask)(&mut out, &words);
     written.push(bits(&out));
+    (kernels.complete)(xs, &words, &mut out);
+    written.push(bits(&out));
     Answer {
         scan,
         mass,

@@ -82,7 +82,12 @@ impl<'a> Setting<'a> {
     /// The sums that the first read of the row can make: scores come to the draw, or to a stage that needs weights, as the
     /// caller gave them.
     pub(crate) fn sums(&self) -> Sums {
-        if Stage::hard().any(|rule| self.active(rule)) { Sums::Copied } else { self.plan.sums() }
+        let most = self.mask.is_some() || self.params.allowed_ids.is_some();
+        match self.plan.sums() {
+            _ if most => Sums::Copied,
+            Sums::Rough(_) | Sums::Exact(_) if Stage::hard().any(|rule| self.active(rule)) => Sums::Copied,
+            sums => sums,
+        }
     }
 }
 

@@ -73,7 +73,18 @@ fn active(params: &Params, stage: Stage) -> bool {
 }
 
 /// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. For the nucleus and the draw rough ones do.
+/// If scores change before, the row is copied instead; not if only few are read after.
 fn sums(params: &Params, soft: &[Stage]) -> Sums {
+    let edits = soft.iter().take_while(|stage| stage.kind() == Kind::Edit).count();
+    let (edits, rest) = soft.split_at(edits);
+    match unchanged_sums(params, rest) {
+        _ if edits.contains(&Stage::Custom) => Sums::Copied,
+        Sums::Rough(_) | Sums::Exact(_) if !edits.is_empty() => Sums::Copied,
+        sums => sums,
+    }
+}
+
+fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums {
     let mut temperature = 1.0;
     for &stage in soft {
         match stage {

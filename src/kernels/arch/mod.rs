@@ -34,7 +34,7 @@ macro_rules! kernels {
     ($name:literal, $token:expr $(, features = $features:literal)?) => {
         pub(super) static KERNELS: $crate::kernels::Kernels = $crate::kernels::Kernels {
             name: $name, scan, scan_copy, lane_maxima, mass, mass_rough, mass_out, mass_from, mass_from_rough, bracket, weights, moment, spread, least,
-            gather, position, count, shift, subtract, multiply, mask,
+            gather, position, count, shift, subtract, multiply, mask, complete,
         };
 
         use $crate::kernels::{Base, Block, generic};
@@ -66,6 +66,7 @@ macro_rules! kernels {
             fn subtract(xs: &[f32], max: f32, log_total: f32, out: &mut [f32]) -> () = generic::write::subtract;
             fn multiply(xs: &mut [f32], factor: [f32; 2]) -> () = generic::write::multiply;
             fn mask(xs: &mut [f32], words: &[u32]) -> () = generic::write::mask;
+            fn complete(xs: &[f32], words: &[u32], out: &mut [f32]) -> () = generic::write::complete;
         }
     };
     (@instantiate $token:expr, ($features:literal), $(

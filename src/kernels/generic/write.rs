@@ -69,6 +69,20 @@ pub(crate) fn mask<S: Simd>(s: S, xs: &mut [f32], words: &[u32]) {
     }
 }
 
+/// Copies `xs` to `out`, but where a bit of `words` is set.
+#[inline(always)]
+pub(crate) fn complete<S: Simd>(s: S, xs: &[f32], words: &[u32], out: &mut [f32]) {
+    let (vectors, tail) = xs.as_chunks::<LANES>();
+    let (outs, out_tail) = out.as_chunks_mut::<LANES>();
+    for (i, (v, out)) in vectors.iter().zip(outs).enumerate() {
+        s.store(s.blend(bits(words, i), s.load(out), s.load(v)), out);
+    }
+    if !tail.is_empty() {
+        let there = s.load_tail(out_tail, 0.0);
+        s.store_tail(s.blend(bits(words, vectors.len()), there, s.load_tail(tail, 0.0)), out_tail);
+    }
+}
+
 /// The bits of vector `i`: sixteen of the thirty-two in a word.
 #[inline(always)]
 fn bits(words: &[u32], i: usize) -> u32 {
