@@ -9,6 +9,9 @@ use super::{BLOCK, Candidates, Scratch, View, largest};
 /// Places that share a word of bits.
 const WORD: usize = 32;
 
+/// A row of so few scores is copied at the first change.
+const SMALL: usize = 2048;
+
 /// Words of a block.
 const WORDS: usize = BLOCK / WORD;
 
@@ -178,6 +181,10 @@ impl Candidates<'_> {
 
     /// From here on scores of the row are changed.
     fn edit(&mut self) {
+        if self.input.len() <= SMALL {
+            self.owned();
+            return;
+        }
         self.store.copy.resize(self.input.len(), 0.0);
         let Scratch { blocks, edited, .. } = &mut *self.scratch;
         edited.clear();
