@@ -4,6 +4,7 @@ use crate::candidates::with_workspace;
 use crate::error::Error;
 use crate::params::Params;
 use crate::sampler::Sampler;
+use crate::scores::Scores;
 use crate::threads;
 
 /// Draws a token for every row, without history, row `r` from stream `r`: the first token that a sampler on that stream would
@@ -18,9 +19,10 @@ use crate::threads;
 /// let greedy = Params { temperature: 0.0, ..Params::default() };
 /// assert_eq!(Ok(vec![1, 0]), sample_rows(&[&[0.1, 0.9], &[0.9, 0.1]], greedy));
 /// ```
-pub fn sample_rows(rows: &[&[f32]], params: Params) -> Result<Vec<u32>, Error> {
+pub fn sample_rows<'a, R: Into<Scores<'a>> + Copy>(rows: &[R], params: Params) -> Result<Vec<u32>, Error> {
+    let rows: Vec<Scores<'a>> = rows.iter().map(|&row| row.into()).collect();
     let sampler = Sampler::new(params, &[], None, &[], 0)?;
-    each(rows, |at, row| {
+    each(&rows, |at, row| {
         let stream = u32::try_from(at).map_err(|_| Error::Range {
             name: "rows",
             range: "fewer than 2^32",
@@ -32,8 +34,8 @@ pub fn sample_rows(rows: &[&[f32]], params: Params) -> Result<Vec<u32>, Error> {
 
 /// `work` on every row, in parallel if that is worth it; an error says which row it is if there are several.
 pub(crate) fn each<T: Send>(
-    rows: &[&[f32]],
-    work: impl Fn(usize, &[f32]) -> Result<T, Error> + Sync,
+    rows: &[Scores<'_>],
+    work: impl Fn(usize, Scores<'_>) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
     threads::map(rows.to_vec(), width(rows), |at, row| work(at, row).map_err(|error| place(error, at, rows)))
 }
@@ -41,19 +43,19 @@ pub(crate) fn each<T: Send>(
 /// The same with a row of `out` for each. Only the binding has such tables.
 #[cfg(feature = "python")]
 pub(crate) fn write(
-    rows: &[&[f32]],
+    rows: &[Scores<'_>],
     out: &mut [f32],
-    work: impl Fn(&[f32], &mut [f32]) -> Result<(), Error> + Sync,
+    work: impl Fn(Scores<'_>, &mut [f32]) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let pairs: Vec<_> = rows.iter().zip(out.chunks_mut(width(rows).max(1))).collect();
-    threads::map(pairs, width(rows), |at, (row, out)| work(row, out).map_err(|error| place(error, at, rows)))?;
+    threads::map(pairs, width(rows), |at, (&row, out)| work(row, out).map_err(|error| place(error, at, rows)))?;
     Ok(())
 }
 
-fn width(rows: &[&[f32]]) -> usize {
+fn width(rows: &[Scores<'_>]) -> usize {
     rows.first().map_or(0, |row| row.len())
 }
 
-fn place(error: Error, row: usize, rows: &[&[f32]]) -> Error {
+fn place(error: Error, row: usize, rows: &[Scores<'_>]) -> Error {
     if rows.len() > 1 { error.in_row(row) } else { error }
 }

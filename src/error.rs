@@ -52,8 +52,6 @@ pub enum Error {
     Processor {
         /// Which row of the batch.
         row: Option<usize>,
-        /// The first token with a score that is NaN or positive infinity, if that is what is wrong.
-        token: Option<usize>,
         /// What is wrong.
         failure: Failure,
     },

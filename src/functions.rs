@@ -3,9 +3,10 @@
 use crate::candidates::{Candidates, Sums, probabilities, with_workspace};
 use crate::error::Error;
 use crate::kernels;
+use crate::scores::Scores;
 
 /// Runs `finish` on all tokens of `row`.
-fn with<R>(row: &[f32], sums: Sums, finish: impl FnOnce(&mut Candidates<'_>) -> R) -> Result<R, Error> {
+fn with<R>(row: Scores<'_>, sums: Sums, finish: impl FnOnce(&mut Candidates<'_>) -> R) -> Result<R, Error> {
     not_empty(row)?;
     with_workspace(|workspace| {
         let mut candidates = Candidates::new(kernels::active(), row, workspace, sums)?;
@@ -26,8 +27,8 @@ fn with<R>(row: &[f32], sums: Sums, finish: impl FnOnce(&mut Candidates<'_>) -> 
 /// ```
 /// assert_eq!(Ok(1), sortition::argmax(&[1.0, 3.0, 3.0]));
 /// ```
-pub fn argmax(row: &[f32]) -> Result<u32, Error> {
-    with(row, Sums::None, |candidates| candidates.best())
+pub fn argmax<'a>(row: impl Into<Scores<'a>>) -> Result<u32, Error> {
+    with(row.into(), Sums::None, |candidates| candidates.best())
 }
 
 /// Writes the probabilities, `exp(x / T)` over their sum, into `out`, which is as long as `row`.
@@ -44,7 +45,8 @@ pub fn argmax(row: &[f32]) -> Result<u32, Error> {
 /// assert_eq!([0.5, 0.5, 0.0], p);
 /// # Ok::<(), sortition::Error>(())
 /// ```
-pub fn softmax(row: &[f32], temperature: f64, out: &mut [f32]) -> Result<(), Error> {
+pub fn softmax<'a>(row: impl Into<Scores<'a>>, temperature: f64, out: &mut [f32]) -> Result<(), Error> {
+    let row = row.into();
     same_length(row, out)?;
     if !(temperature.is_finite() && temperature > 0.0) {
         let value = temperature.to_string();
@@ -59,13 +61,14 @@ pub fn softmax(row: &[f32], temperature: f64, out: &mut [f32]) -> Result<(), Err
 /// # Errors
 ///
 /// See [`argmax`].
-pub fn log_softmax(row: &[f32], out: &mut [f32]) -> Result<(), Error> {
+pub fn log_softmax<'a>(row: impl Into<Scores<'a>>, out: &mut [f32]) -> Result<(), Error> {
+    let row = row.into();
     same_length(row, out)?;
     with(row, Sums::Exact(1.0), |candidates| {
         let max = candidates.max();
         #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
         let log_total = -candidates.logprob(max) as f32;
-        (kernels::active().subtract)(row, max, log_total, out);
+        kernels::active().subtract(row, max, log_total, out);
     })
 }
 
@@ -74,8 +77,8 @@ pub fn log_softmax(row: &[f32], out: &mut [f32]) -> Result<(), Error> {
 /// # Errors
 ///
 /// See [`argmax`].
-pub fn logsumexp(row: &[f32]) -> Result<f64, Error> {
-    with(row, Sums::Exact(1.0), |candidates| candidates.log_sum_exp())
+pub fn logsumexp<'a>(row: impl Into<Scores<'a>>) -> Result<f64, Error> {
+    with(row.into(), Sums::Exact(1.0), |candidates| candidates.log_sum_exp())
 }
 
 /// The entropy of the probabilities, in nats.
@@ -83,8 +86,8 @@ pub fn logsumexp(row: &[f32]) -> Result<f64, Error> {
 /// # Errors
 ///
 /// See [`argmax`].
-pub fn entropy(row: &[f32]) -> Result<f64, Error> {
-    with(row, Sums::Exact(1.0), |candidates| candidates.entropy())
+pub fn entropy<'a>(row: impl Into<Scores<'a>>) -> Result<f64, Error> {
+    with(row.into(), Sums::Exact(1.0), |candidates| candidates.entropy())
 }
 
 /// The `k` best tokens with their scores, best first, of equals the lower id; all when there are fewer. Tokens that are
@@ -97,7 +100,8 @@ pub fn entropy(row: &[f32]) -> Result<f64, Error> {
 /// ```
 /// assert_eq!(Ok(vec![(1, 0.5), (2, 0.5)]), sortition::top_k(&[0.125, 0.5, 0.5, 0.25], 2));
 /// ```
-pub fn top_k(row: &[f32], k: usize) -> Result<Vec<(u32, f32)>, Error> {
+pub fn top_k<'a>(row: impl Into<Scores<'a>>, k: usize) -> Result<Vec<(u32, f32)>, Error> {
+    let row = row.into();
     if k == 0 {
         return Err(Error::Range { name: "k", range: "at least 1", value: "0".to_owned() });
     }
@@ -105,7 +109,7 @@ pub fn top_k(row: &[f32], k: usize) -> Result<Vec<(u32, f32)>, Error> {
         candidates.keep_best(k);
         let mut best = candidates.ranked();
         if best.len() < k.min(row.len()) {
-            let impossible = (0..).zip(row).filter(|&(_, &x)| x == f32::NEG_INFINITY).map(|(id, &x)| (id, x));
+            let impossible = (0..).zip(row.iter()).filter(|&(_, x)| x == f32::NEG_INFINITY);
             best.extend(impossible.take(k.min(row.len()) - best.len()));
         }
         best
@@ -117,11 +121,11 @@ pub fn top_k(row: &[f32], k: usize) -> Result<Vec<(u32, f32)>, Error> {
 /// # Errors
 ///
 /// See [`argmax`].
-pub fn top_p(row: &[f32], p: f64) -> Result<Vec<u32>, Error> {
+pub fn top_p<'a>(row: impl Into<Scores<'a>>, p: f64) -> Result<Vec<u32>, Error> {
     if !(p > 0.0 && p <= 1.0) {
         return Err(Error::Range { name: "p", range: "in (0, 1]", value: p.to_string() });
     }
-    with(row, Sums::Rough(1.0), |candidates| {
+    with(row.into(), Sums::Rough(1.0), |candidates| {
         if p < 1.0 {
             candidates.keep_mass(p, 1);
         }
@@ -129,14 +133,14 @@ pub fn top_p(row: &[f32], p: f64) -> Result<Vec<u32>, Error> {
     })
 }
 
-fn not_empty(row: &[f32]) -> Result<(), Error> {
+fn not_empty(row: Scores<'_>) -> Result<(), Error> {
     if row.is_empty() {
         return Err(Error::RowLength { row: None, expected: "at least 1".to_owned(), got: 0 });
     }
     Ok(())
 }
 
-fn same_length(row: &[f32], out: &[f32]) -> Result<(), Error> {
+fn same_length(row: Scores<'_>, out: &[f32]) -> Result<(), Error> {
     if row.len() == out.len() {
         return Ok(());
     }

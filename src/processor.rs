@@ -55,7 +55,12 @@ pub enum Failure {
     /// Its own error. Two are equal if they are one.
     Raised(Arc<dyn std::error::Error + Send + Sync>),
     /// What it returned is not a row of scores.
-    Answer(String),
+    Answer {
+        /// The token with a bad score, if that is what is wrong.
+        token: Option<usize>,
+        /// What is wrong.
+        what: String,
+    },
 }
 
 impl Failure {
@@ -69,7 +74,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Raised(error) => write!(f, "a processor failed: {error}"),
-            Self::Answer(what) => what.fmt(f),
+            Self::Answer { what, .. } => what.fmt(f),
         }
     }
 }
@@ -78,7 +83,7 @@ impl PartialEq for Failure {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Raised(one), Self::Raised(other)) => Arc::ptr_eq(one, other),
-            (Self::Answer(one), Self::Answer(other)) => one == other,
+            (Self::Answer { what: one, .. }, Self::Answer { what: other, .. }) => one == other,
             _ => false,
         }
     }

@@ -9,6 +9,7 @@ use crate::history::History;
 use crate::kernels::{self, Kernels};
 use crate::params::Params;
 use crate::rng::{Address, Purpose};
+use crate::scores::Scores;
 use crate::stage::Stage;
 use crate::stages::{self, Memory, Observer, Plan, Setting};
 use crate::trace::Trace;
@@ -102,20 +103,20 @@ impl Sampler {
     /// # Errors
     ///
     /// [`Error::BadScore`], [`Error::NoCandidate`], [`Error::RowLength`], [`Error::UnknownToken`]. The sampler is as it was.
-    pub fn sample(&mut self, row: &[f32], mask: Option<&[u32]>) -> Result<u32, Error> {
-        let (token, logprob) = self.decide(row, mask)?;
+    pub fn sample<'a>(&mut self, row: impl Into<Scores<'a>>, mask: Option<&[u32]>) -> Result<u32, Error> {
+        let (token, logprob) = self.decide(row.into(), mask)?;
         self.record(token, logprob);
         Ok(token)
     }
 
     /// The token that [`Self::sample`] would return with the coins of `stream`; nothing is recorded.
-    pub(crate) fn choose(&self, row: &[f32], stream: u32, workspace: &mut Workspace) -> Result<u32, Error> {
+    pub(crate) fn choose(&self, row: Scores<'_>, stream: u32, workspace: &mut Workspace) -> Result<u32, Error> {
         let coin = self.address(stream).coin(Purpose::Draw);
         self.with_candidates(workspace, row, None, stream, None, |candidates| candidates.draw(coin))
     }
 
     /// The token, and its log-probability if a policy wants to remember that.
-    fn decide(&mut self, row: &[f32], mask: Option<&[u32]>) -> Result<(u32, f64), Error> {
+    fn decide(&mut self, row: Scores<'_>, mask: Option<&[u32]>) -> Result<(u32, f64), Error> {
         let coin = self.address(self.stream).coin(Purpose::Draw);
         let policy = self.plan.policy;
         self.run(row, mask, None, |candidates| {
@@ -129,8 +130,8 @@ impl Sampler {
     /// # Errors
     ///
     /// As [`Self::sample`]; and [`Error::Range`] when `top` exceeds the vocabulary.
-    pub fn draw(&mut self, row: &[f32], mask: Option<&[u32]>, top: usize) -> Result<Draw, Error> {
-        self.draw_with(row, mask, top, None)
+    pub fn draw<'a>(&mut self, row: impl Into<Scores<'a>>, mask: Option<&[u32]>, top: usize) -> Result<Draw, Error> {
+        self.draw_with(row.into(), mask, top, None)
     }
 
     /// Like [`Self::draw`], with a record of what each stage did. The token is the same.
@@ -138,15 +139,20 @@ impl Sampler {
     /// # Errors
     ///
     /// As [`Self::draw`].
-    pub fn draw_traced(&mut self, row: &[f32], mask: Option<&[u32]>, top: usize) -> Result<Draw, Error> {
+    pub fn draw_traced<'a>(
+        &mut self,
+        row: impl Into<Scores<'a>>,
+        mask: Option<&[u32]>,
+        top: usize,
+    ) -> Result<Draw, Error> {
         let mut trace = Trace::default();
-        let draw = self.draw_with(row, mask, top, Some(&mut trace))?;
+        let draw = self.draw_with(row.into(), mask, top, Some(&mut trace))?;
         Ok(Draw { trace: Some(trace), ..draw })
     }
 
     fn draw_with(
         &mut self,
-        row: &[f32],
+        row: Scores<'_>,
         mask: Option<&[u32]>,
         top: usize,
         trace: Option<&mut Trace>,
@@ -164,10 +170,10 @@ impl Sampler {
             let score = candidates.score(token);
             (token, counted, candidates.logprob(score), candidates.len())
         })?;
-        let raw = vocab[token as usize];
+        let raw = vocab.get(token as usize).unwrap_or(f32::NEG_INFINITY);
         let mut candidates = Candidates::new(self.kernels, vocab, &mut self.workspace, Sums::Exact(1.0))?;
         let raw_logprob = candidates.logprob(raw);
-        let rank = 1 + (self.kernels.count)(vocab, raw.next_up());
+        let rank = 1 + self.kernels.count(vocab, raw.next_up());
         let top = candidates.top(top);
         self.record(token, counted);
         Ok(Draw { token, logprob, raw_logprob, rank, top, kept, trace: None })
@@ -186,7 +192,13 @@ impl Sampler {
     /// # Errors
     ///
     /// As [`Self::sample`]; and [`Error::RowLength`] when `out` is not as long as `row`.
-    pub fn process(&mut self, row: &[f32], mask: Option<&[u32]>, out: &mut [f32]) -> Result<(), Error> {
+    pub fn process<'a>(
+        &mut self,
+        row: impl Into<Scores<'a>>,
+        mask: Option<&[u32]>,
+        out: &mut [f32],
+    ) -> Result<(), Error> {
+        let row = row.into();
         if out.len() != row.len() {
             return Err(Error::RowLength {
                 row: None,
@@ -269,7 +281,7 @@ impl Sampler {
     /// Runs every stage on `row` with the coins and buffers of this sampler, and hands what is left to `finish`.
     fn run<R>(
         &mut self,
-        row: &[f32],
+        row: Scores<'_>,
         mask: Option<&[u32]>,
         trace: Option<&mut Trace>,
         finish: impl FnOnce(&mut Candidates<'_>) -> R,
@@ -289,7 +301,7 @@ impl Sampler {
     fn with_candidates<R>(
         &self,
         workspace: &mut Workspace,
-        row: &[f32],
+        row: Scores<'_>,
         mask: Option<&[u32]>,
         stream: u32,
         trace: Option<&mut Trace>,
@@ -321,7 +333,7 @@ impl Sampler {
     }
 
     /// The part of `row` that is vocabulary.
-    fn vocabulary<'r>(&self, row: &'r [f32]) -> Result<&'r [f32], Error> {
+    fn vocabulary<'r>(&self, row: Scores<'r>) -> Result<Scores<'r>, Error> {
         let size = self.vocab_size.unwrap_or(row.len());
         if row.is_empty() || row.len() < size || u32::try_from(row.len()).is_err() {
             let expected = if self.vocab_size.is_some() {
@@ -331,7 +343,7 @@ impl Sampler {
             };
             return Err(Error::RowLength { row: None, expected, got: row.len() });
         }
-        Ok(&row[..size])
+        Ok(row.slice(0..size))
     }
 
     fn check_ids(&self, vocab: usize) -> Result<(), Error> {

@@ -111,6 +111,5 @@ impl Trace {
 
 /// The candidates, ascending, with their probabilities.
 fn probabilities(candidates: &mut Candidates<'_>) -> Vec<(u32, f64)> {
-    let left: Vec<_> = candidates.iter().collect();
-    left.into_iter().map(|(id, x)| (id, candidates.logprob(x).exp())).collect()
+    candidates.list().into_iter().map(|(id, x)| (id, candidates.logprob(x).exp())).collect()
 }

@@ -1,4 +1,7 @@
-"""Arrays as the kernels take them: float32, aligned, the last axis contiguous. What is so already is not copied."""
+"""Arrays as the kernels take them: float32, float16 or bfloat16, aligned, the last axis contiguous.
+
+What is so already is not copied. NumPy has no bfloat16 of its own: here it is a field of that name that holds the bits.
+"""
 
 from __future__ import annotations
 
@@ -11,36 +14,71 @@ from sortition.errors import LogitsError, ParameterError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Logits", "answer", "float32", "mask", "masks", "row", "rows", "tokens"]
+    Scores = npt.NDArray[Any]
+
+__all__ = ["Logits", "answer", "mask", "masks", "row", "rows", "scores", "tokens"]
 
 #: What may be given as scores: anything that NumPy makes a real numeric array of.
 Logits = Any
 
+BFLOAT16 = np.dtype([("bfloat16", np.uint16)], align=True)
+_HALF = np.dtype(np.float16)
+_SINGLE = np.dtype(np.float32)
 
-def float32(logits: Logits) -> npt.NDArray[np.float32]:
-    """The scores as a float32 array of the same shape; half precision and other real types are converted once.
+
+def scores(logits: Logits) -> Scores:
+    """The scores as an array of the same shape that the kernels can read; other real types become float32.
 
     Raises:
-        LogitsError: if they are not real numbers.
+        LogitsError: if they are not real numbers, or one is finite and outside the range of float32.
     """
-    if type(logits) is np.ndarray and logits.dtype == np.float32 and logits.flags.aligned:
+    if type(logits) is np.ndarray and logits.dtype in (_SINGLE, _HALF, BFLOAT16) and logits.flags.aligned:
         return logits
+    if _masked(logits) or (isinstance(logits, (list, tuple)) and any(_masked(part) for part in logits)):
+        msg = "logits are a masked array, got a mask that would be lost: fill it first, as by .filled(-numpy.inf)"
+        raise LogitsError(msg)
     try:
         array = np.asarray(logits)
     except ValueError:
         msg = f"logits must be rows of one length, got {logits!r:.80}"
         raise LogitsError(msg) from None
-    if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
+    if array.dtype.name == "bfloat16":
+        array = array.view(BFLOAT16)
+    if array.dtype.kind not in "fiu" and array.dtype != BFLOAT16:
         msg = f"logits must be real numbers, got dtype {array.dtype}"
         raise LogitsError(msg)
-    # A float64 beyond the range of float32 becomes an infinity, which is reported as such.
+    if _wide(array.dtype):
+        return _narrowed(array)
+    kept = array.dtype == BFLOAT16 or array.dtype.type is np.float16
+    return np.require(array, array.dtype.newbyteorder("=") if kept else np.float32, ["A"])
+
+
+def _masked(logits: Logits) -> bool:
+    return isinstance(logits, np.ma.MaskedArray)
+
+
+def _wide(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "f" and dtype.itemsize > _SINGLE.itemsize
+
+
+def _narrowed(array: Scores, said: str = "token {} has") -> Scores:
+    """As float32, which must have room for every finite score."""
     with np.errstate(over="ignore"):
-        return np.require(array, np.float32, ["A"])
+        narrow = array.astype(np.float32)
+    gone = np.isinf(narrow)
+    if gone.any() and (gone := gone & np.isfinite(array)).any():
+        place = np.argwhere(gone)[0]
+        *rows_, token = (int(at) for at in place)
+        row_ = int(np.ravel_multi_index(rows_, array.shape[:-1])) if array.size > array.shape[-1] else None
+        where = "" if row_ is None else f"row {row_}: "
+        msg = f"{where}{said.format(token)} the score {array[tuple(place)]}: scores must fit in float32, below 3.41e38"
+        raise LogitsError(msg, row=row_, token=token)
+    return narrow
 
 
-def row(logits: Logits) -> npt.NDArray[np.float32]:
+def row(logits: Logits) -> Scores:
     """One contiguous row, from an array of shape ``(vocab,)`` or ``(1, vocab)``."""
-    array = float32(logits)
+    array = scores(logits)
     if array.ndim == 2 and array.shape[0] == 1:  # noqa: PLR2004 - a batch of one
         array = array[0]
     if array.ndim != 1:
@@ -49,21 +87,23 @@ def row(logits: Logits) -> npt.NDArray[np.float32]:
     return np.ascontiguousarray(array)
 
 
-def answer(scores: Logits, length: int) -> npt.NDArray[np.float32]:
+def answer(returned: Logits, length: int) -> npt.NDArray[np.float32]:
     """What a processor returned, as one contiguous row."""
-    array = np.asarray(scores)
+    array = np.asarray(returned)
     if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
-        msg = f"a processor must return real numbers or None, got {scores!r:.80}"
+        msg = f"a processor must return real numbers or None, got {returned!r:.80}"
         raise LogitsError(msg)
     if array.shape != (length,):
         msg = f"a processor must return scores of the shape ({length},), got {array.shape}"
         raise LogitsError(msg)
-    return np.ascontiguousarray(float32(array))
+    if _wide(array.dtype):
+        array = _narrowed(array, "a processor gave token {}")
+    return np.ascontiguousarray(array, np.float32)
 
 
-def rows(logits: Logits) -> npt.NDArray[np.float32]:
+def rows(logits: Logits) -> Scores:
     """The same scores as a matrix of rows; any row stride is kept."""
-    array = float32(logits)
+    array = scores(logits)
     if array.ndim == 0 or array.shape[-1] == 0:
         msg = f"logits must have at least one score along the last axis, got shape {array.shape}"
         raise LogitsError(msg)

@@ -1,7 +1,8 @@
 """The compiled core. Private: `sortition` wraps every name, with conversions and defaults.
 
-Arrays of scores are float32, aligned, contiguous along the last axis, and are read in place with the GIL released: no
-other thread may write to them during a call. A sampler serves one call at a time; a second one raises ``RuntimeError``.
+Arrays of scores are float32, float16 or bfloat16, aligned, contiguous along the last axis, and are read in place with
+the GIL released: no other thread may write to them during a call. What is written is float32. A sampler serves one call
+at a time; a second one raises ``RuntimeError``.
 
 Errors are those of `sortition.errors`: ``ParameterError`` for values outside their range, ``LogitsError`` for NaN, +inf
 and wrong lengths, ``NoCandidateError`` when no token is possible.
@@ -35,7 +36,9 @@ __all__ = [
 
 __version__: str
 
-_Scores: TypeAlias = npt.NDArray[np.float32]
+#: float32, float16, or bfloat16, which has no type in NumPy.
+_Scores: TypeAlias = npt.NDArray[Any]
+_Numbers: TypeAlias = npt.NDArray[np.float32]
 
 #: Stage, candidates before and after, mass removed, limit.
 _Step: TypeAlias = tuple[str, int, int, float, float | None]
@@ -73,12 +76,12 @@ class Sampler:
         stream: int,
     ) -> Sampler: ...
     def sample(self, logits: Any, mask: Any = None) -> int:
-        """The token for one row; it joins the history. What is not a float32 row or a packed mask is converted."""
+        """The token for one row; it joins the history. What is no row of scores or no packed mask is converted."""
 
     def draw(self, logits: Any, mask: Any, top: int, trace: bool) -> _Draw:
         """Like ``sample``, with the ``top`` best, and what each stage did if there shall be a trace."""
 
-    def process(self, logits: Any, mask: Any, out: _Scores) -> None:
+    def process(self, logits: Any, mask: Any, out: _Numbers) -> None:
         """Writes the scores after all stages into ``out``, as long as the row, -inf where a token was removed."""
 
     def verify(self, rows: Any, draft: Sequence[int], draft_logits: Any = None, mask: Any = None) -> list[int]:
@@ -141,16 +144,16 @@ def logsumexp(logits: _Scores) -> list[float]:
 def entropy(logits: _Scores) -> list[float]:
     """The entropy of every row, in nats."""
 
-def top_k(logits: _Scores, values: _Scores, ids: npt.NDArray[np.int64]) -> None:
+def top_k(logits: _Scores, values: _Numbers, ids: npt.NDArray[np.int64]) -> None:
     """Writes the best scores and ids of every row, best first, as many as ``values`` and ``ids`` have columns."""
 
 def top_p(logits: _Scores, p: float) -> list[list[int]]:
     """The nucleus of every row, best first."""
 
-def softmax(logits: _Scores, temperature: float, out: _Scores) -> None:
+def softmax(logits: _Scores, temperature: float, out: _Numbers) -> None:
     """Writes the probabilities of every row into ``out``, contiguous and of the same shape."""
 
-def log_softmax(logits: _Scores, out: _Scores) -> None:
+def log_softmax(logits: _Scores, out: _Numbers) -> None:
     """Writes their logarithms."""
 
 def sample_rows(logits: _Scores, params: Params, seed: int, out: npt.NDArray[np.int64]) -> None:

@@ -1,7 +1,8 @@
 """The kernels as NumPy functions, over the last axis.
 
-Scores are float32 of any shape; half precision and other real types are converted once. NaN and +inf raise
-``LogitsError``, a row of nothing but -inf raises ``NoCandidateError``, with the row if there are several.
+Scores are of any shape: float32, float16 and bfloat16 are read as they are, other real types are converted once. What
+comes back is that of the same numbers as float32. NaN and +inf raise ``LogitsError``, a row of nothing but -inf raises
+``NoCandidateError``, with the row if there are several.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sortition import _native
-from sortition._arrays import Logits, float32, rows
+from sortition._arrays import Logits, rows, scores
 from sortition._checks import integer, number
 from sortition.errors import LogitsError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -29,7 +30,7 @@ def argmax(x: Logits) -> Any:
     >>> argmax([1.0, 3.0, 3.0])
     1
     """
-    return _per_row(x, _native.argmax(x), np.int64)
+    return _per_row(x, _native.argmax, np.int64)
 
 
 def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32] | None = None) -> Any:
@@ -41,10 +42,8 @@ def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32]
     >>> softmax([0.0, 0.0, -float("inf")])
     array([0.5, 0.5, 0. ], dtype=float32)
     """
-    scores = _filled(x)
-    out = _out(out, scores.shape)
-    scores = scores.copy() if np.may_share_memory(scores, out) else scores
-    _native.softmax(scores, number("temperature", temperature), out.reshape(-1, scores.shape[-1]))
+    array, out = _pair(x, out)
+    _native.softmax(array, number("temperature", temperature), out.reshape(-1, array.shape[-1]))
     return out
 
 
@@ -54,10 +53,8 @@ def log_softmax(x: Logits, *, out: npt.NDArray[np.float32] | None = None) -> Any
     >>> log_softmax([1000.0, 0.0])
     array([    0., -1000.], dtype=float32)
     """
-    scores = _filled(x)
-    out = _out(out, scores.shape)
-    scores = scores.copy() if np.may_share_memory(scores, out) else scores
-    _native.log_softmax(scores, out.reshape(-1, scores.shape[-1]))
+    array, out = _pair(x, out)
+    _native.log_softmax(array, out.reshape(-1, array.shape[-1]))
     return out
 
 
@@ -67,7 +64,7 @@ def logsumexp(x: Logits) -> Any:
     >>> round(logsumexp([1000.0, 1000.0]), 6)
     1000.693147
     """
-    return _per_row(x, _native.logsumexp(x), np.float64)
+    return _per_row(x, _native.logsumexp, np.float64)
 
 
 def entropy(x: Logits) -> Any:
@@ -76,7 +73,7 @@ def entropy(x: Logits) -> Any:
     >>> round(entropy([0.0, 0.0, -float("inf")]), 6)
     0.693147
     """
-    return _per_row(x, _native.entropy(x), np.float64)
+    return _per_row(x, _native.entropy, np.float64)
 
 
 def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
@@ -88,13 +85,13 @@ def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.in
     >>> values, ids
     (array([0.5 , 0.5 , 0.25], dtype=float32), array([1, 2, 3]))
     """
-    scores = float32(x)
-    matrix = rows(scores)
+    array = scores(x)
+    matrix = rows(array)
     k = min(integer("k", k, least=1), matrix.shape[1])
     values = np.empty((matrix.shape[0], k), np.float32)
     ids = np.empty((matrix.shape[0], k), np.int64)
     _native.top_k(matrix, values, ids)
-    shape = (*scores.shape[:-1], k)
+    shape = (*array.shape[:-1], k)
     return values.reshape(shape), ids.reshape(shape)
 
 
@@ -106,22 +103,28 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
     >>> top_p(np.log([0.1, 0.6, 0.3]), 0.8)
     array([1, 2])
     """
-    if np.ndim(x) > 2:  # noqa: PLR2004 - rows and scores
-        msg = f"logits must have the shape (vocab,) or (rows, vocab), got {np.shape(x)}"
+    array = scores(x)
+    if array.ndim > 2:  # noqa: PLR2004 - rows and scores
+        msg = f"logits must have the shape (vocab,) or (rows, vocab), got {array.shape}"
         raise LogitsError(msg)
-    nuclei = [np.array(ids, np.int64) for ids in _native.top_p(x, number("p", p))]
-    return nuclei[0] if np.ndim(x) == 1 else nuclei
+    nuclei = [np.array(ids, np.int64) for ids in _native.top_p(array, number("p", p))]
+    return nuclei[0] if array.ndim == 1 else nuclei
 
 
-def _filled(x: Logits) -> npt.NDArray[np.float32]:
-    """The scores; there must be some."""
-    scores = float32(x)
-    return scores if scores.ndim and scores.size else rows(scores)
-
-
-def _per_row(x: Logits, values: list[Any], dtype: type[np.generic]) -> Any:
-    shape = np.shape(x)[:-1]
+def _per_row(x: Logits, kernel: Callable[[Any], list[Any]], dtype: type[np.generic]) -> Any:
+    array = scores(x)
+    values = kernel(array)
+    shape = array.shape[:-1]
     return np.array(values, dtype).reshape(shape) if shape else values[0]
+
+
+def _pair(x: Logits, out: npt.NDArray[np.float32] | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
+    """The scores, of which there must be some, and an array for as many numbers, which shares no memory with them."""
+    array = scores(x)
+    if array.ndim == 0 or array.size == 0:
+        array = rows(array)
+    out = _out(out, array.shape)
+    return array.copy() if np.may_share_memory(array, out) else array, out
 
 
 def _out(out: npt.NDArray[np.float32] | None, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:

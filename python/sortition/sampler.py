@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sortition import _native
-from sortition._arrays import Logits, row, rows, tokens
+from sortition._arrays import Logits, row, rows, scores, tokens
 from sortition._checks import Words, integer, refuse
 from sortition.errors import LogitsError, ParameterError
 from sortition.params import SamplingParams
@@ -157,9 +157,9 @@ class Sampler:
         >>> Sampler(SamplingParams(top_k=2)).process([1.0, 3.0, 2.0])
         array([-inf,   3.,   2.], dtype=float32)
         """
-        scores = row(logits)
-        out = np.empty(scores.shape, np.float32)
-        self._native.process(scores, mask, out)
+        array = row(logits)
+        out = np.empty(array.shape, np.float32)
+        self._native.process(array, mask, out)
         return out
 
     def plan(self) -> tuple[PlannedStage, ...]:
@@ -377,14 +377,15 @@ def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any)
         params = SamplingParams(**changes) if params is None else replace(params, **changes)
     except TypeError as error:
         raise ParameterError(str(error).replace("SamplingParams.__init__()", "sample()")) from None
-    scores = rows(logits)
-    if np.ndim(logits) > 2:  # noqa: PLR2004 - rows and scores
-        msg = f"logits must have the shape (vocab,) or (rows, vocab), got {np.shape(logits)}"
+    array = scores(logits)
+    if array.ndim > 2:  # noqa: PLR2004 - rows and scores
+        msg = f"logits must have the shape (vocab,) or (rows, vocab), got {array.shape}"
         raise LogitsError(msg)
+    table = rows(array)
     seed = secrets.randbits(64) if params.seed is None else params.seed
-    out = np.empty(scores.shape[0], np.int64)
-    _native.sample_rows(scores, params._native, seed, out)  # noqa: SLF001 - the same package
-    return int(out[0]) if np.ndim(logits) == 1 else out
+    out = np.empty(table.shape[0], np.int64)
+    _native.sample_rows(table, params._native, seed, out)  # noqa: SLF001 - the same package
+    return int(out[0]) if array.ndim == 1 else out
 
 
 def _json(logprob: float) -> float | None:

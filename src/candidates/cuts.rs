@@ -62,7 +62,7 @@ impl Candidates<'_> {
         if min_keep > 1 {
             self.whole();
         }
-        if min_keep > 1 && (self.kernels.count)(self.scores(), threshold) < min_keep {
+        if min_keep > 1 && self.kernels.count(self.scores(), threshold) < min_keep {
             return self.keep_best(min_keep);
         }
         if !matches!(self.view, View::List(_)) && self.is_flat(threshold) {
@@ -98,14 +98,15 @@ impl Candidates<'_> {
             };
             floats.clear();
             floats.resize(scores.len().div_ceil(span) * LANES, f32::NEG_INFINITY);
-            (self.kernels.lane_maxima)(scores, span, floats);
+            self.kernels.lane_maxima(scores, span, floats);
         }
         nth_largest(floats, k).max(f32::MIN)
     }
 
     /// The k-th largest score of the list, and how many of its equals belong to the `k` best.
     fn kth(&mut self, k: usize) -> (f32, usize) {
-        let scores = super::scores(self.input, self.store, self.view);
+        let View::List(length) = self.view else { return (f32::MIN, k) };
+        let scores = &self.store.scores[..length];
         let floats = &mut self.scratch.floats;
         floats.clear();
         floats.extend_from_slice(scores);
@@ -152,7 +153,7 @@ impl Candidates<'_> {
 
     /// The candidates, best first, of equals the lower id: `(id, score)`.
     pub(crate) fn ranked(&mut self) -> Vec<(u32, f32)> {
-        let mut ranked: Vec<_> = self.iter().collect();
+        let mut ranked = self.list();
         ranked.sort_unstable_by_key(|&(id, x)| u64::from(descending(x)) << 32 | u64::from(id));
         ranked
     }

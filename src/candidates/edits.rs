@@ -91,9 +91,9 @@ impl Candidates<'_> {
                 let scores = &mut scores[..places.len()];
                 scores.copy_from_slice(&self.store.copy[places.clone()]);
                 if self.view == View::Edited {
-                    (self.kernels.complete)(&self.input[places], &edited[at * WORDS..], scores);
+                    self.kernels.complete(self.input.slice(places), &edited[at * WORDS..], scores);
                 }
-                (self.kernels.scan)(scores, std::slice::from_mut(block));
+                self.kernels.scan(&*scores, std::slice::from_mut(block));
             }
         }
         self.max = largest(&self.scratch.blocks);
@@ -104,15 +104,15 @@ impl Candidates<'_> {
     #[inline]
     pub(super) fn edited(&self, place: usize) -> f32 {
         let is_edited = self.scratch.edited[place / WORD] >> (place % WORD) & 1 == 1;
-        if is_edited { self.store.copy[place] } else { self.input[place] }
+        if is_edited { self.store.copy[place] } else { self.input.get(place).unwrap_or(f32::NEG_INFINITY) }
     }
 
     /// The scores, to be changed: of the row a copy, made at the first change.
     pub(super) fn owned(&mut self) -> &mut [f32] {
         self.carry_out();
         if self.view == View::Input {
-            self.store.copy.clear();
-            self.store.copy.extend_from_slice(self.input);
+            self.store.copy.resize(self.input.len(), 0.0);
+            self.kernels.scan_copy(self.input, &mut self.store.copy, &mut self.scratch.blocks);
             self.view = View::Copy;
             self.refresh();
         }
@@ -125,7 +125,7 @@ impl Candidates<'_> {
     /// Copies the rest of an edited row.
     pub(super) fn whole(&mut self) {
         if self.view == View::Edited {
-            (self.kernels.complete)(self.input, &self.scratch.edited, &mut self.store.copy);
+            self.kernels.complete(self.input, &self.scratch.edited, &mut self.store.copy);
             self.view = View::Copy;
         }
     }
@@ -170,7 +170,7 @@ impl Candidates<'_> {
                 while left != 0 {
                     let place = start + left.trailing_zeros() as usize;
                     left &= left - 1;
-                    if self.input[place] < threshold && self.store.copy[place] >= threshold {
+                    if self.input.get(place).is_some_and(|x| x < threshold) && self.store.copy[place] >= threshold {
                         #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
                         risen.push(place as u32);
                     }

@@ -17,10 +17,10 @@ impl Candidates<'_> {
         let (mut x, mut weight) = ([x], [0.0]);
         if total.shift != 0.0 {
             let score = x;
-            (self.kernels.shift)(&score, total.shift, &mut x);
+            self.kernels.shift(&score, total.shift, &mut x);
         }
         let (_, top) = self.weighed(total);
-        (self.kernels.weights)(&x, Base::new(self.temperature), top, &mut weight);
+        self.kernels.weights(&x, Base::new(self.temperature), top, &mut weight);
         f64::from(weight[0]) / total.sum
     }
 
@@ -62,7 +62,7 @@ impl Candidates<'_> {
         let mut weights = std::mem::take(&mut self.scratch.floats);
         let (scores, top) = self.weighed(total);
         grow(&mut weights, scores.len());
-        (self.kernels.weights)(scores, Base::new(self.temperature), top, &mut weights[..scores.len()]);
+        self.kernels.weights(scores, Base::new(self.temperature), top, &mut weights[..scores.len()]);
         self.scratch.floats = weights;
         total.sum
     }

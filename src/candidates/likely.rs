@@ -38,7 +38,7 @@ impl Candidates<'_> {
         #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
         let count = self.len() as f64;
         // Relative to the largest, which is at most √n deviations from the mean: the difference keeps its digits.
-        let [sum, squares] = (self.kernels.spread)(self.scores(), self.max);
+        let [sum, squares] = self.kernels.spread(self.scores(), self.max);
         let mean = sum / count;
         (squares / count - mean * mean).max(0.0).sqrt()
     }
@@ -46,14 +46,14 @@ impl Candidates<'_> {
     /// The least score.
     pub(crate) fn least(&mut self) -> f32 {
         self.carry_out();
-        (self.kernels.least)(self.scores())
+        self.kernels.least(self.scores())
     }
 
     /// Keeps what has at least the probability `e^log_limit`, but no fewer than the best `min_keep`: in that case, with
     /// `ties`, also all that equal the last of them. Returns the limit.
     pub(crate) fn keep_likely(&mut self, log_limit: f64, min_keep: usize, ties: bool) -> f64 {
         match self.threshold(log_limit) {
-            Some(threshold) if !ties || (self.kernels.count)(self.scores(), threshold) >= min_keep => {
+            Some(threshold) if !ties || self.kernels.count(self.scores(), threshold) >= min_keep => {
                 self.keep_at_least(threshold, min_keep);
             }
             _ if ties => self.keep_best_and_ties(min_keep),

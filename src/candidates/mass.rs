@@ -3,6 +3,7 @@
 use super::{BLOCK, Candidates, Scratch, Sums, Workspace, scores};
 use crate::error::Error;
 use crate::kernels::{Base, Block, Kernels, ROUGH, split};
+use crate::scores::Scores;
 
 /// The sum of all weights, of scores from which `shift` was taken first, and the largest of them.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +34,7 @@ impl Total {
 /// largest score.
 pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]) -> Total {
     let mut largest = [0.0];
-    (kernels.weights)(&[max], base, max, &mut largest);
+    kernels.weights(&[max], base, max, &mut largest);
     let exponent = blocks.iter().filter(|block| block.sum > 0.0).map(|block| block.exponent).max().unwrap_or(0);
     let mut sum = 0.0;
     for block in blocks {
@@ -50,7 +51,7 @@ pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]
 /// As [`Candidates::new`], and [`Error::NoCandidate`]; `out` is then partly written.
 pub(crate) fn probabilities(
     kernels: &'static Kernels,
-    row: &[f32],
+    row: Scores<'_>,
     workspace: &mut Workspace,
     temperature: f64,
     out: &mut [f32],
@@ -58,7 +59,7 @@ pub(crate) fn probabilities(
     let base = Base::new(temperature);
     let blocks = &mut workspace.scratch.blocks;
     blocks.resize(row.len().div_ceil(BLOCK), Block::default());
-    let nan = (kernels.mass_out)(row, base, blocks, out);
+    let nan = kernels.mass_out(row, base, blocks, out);
     let max = super::checked_max(row, blocks, nan)?;
     if max == f32::NEG_INFINITY {
         return Err(Error::NoCandidate { row: None, stage: None });
@@ -67,7 +68,7 @@ pub(crate) fn probabilities(
         let mut candidates = Candidates::new(kernels, row, workspace, Sums::None)?;
         candidates.set_temperature(temperature);
         let total = candidates.total();
-        (kernels.weights)(&candidates.scratch.shifted, base, 0.0, out);
+        kernels.weights(&candidates.scratch.shifted, base, 0.0, out);
         (kernels.multiply)(out, split(1.0 / total.sum));
         return Ok(());
     }
@@ -98,9 +99,9 @@ impl Candidates<'_> {
                 let scores = scores(self.input, self.store, self.view);
                 let blocks = &mut self.scratch.blocks;
                 if self.floor > f32::MIN {
-                    (self.kernels.mass_from_rough)(scores, base, self.max, self.floor, blocks);
+                    self.kernels.mass_from_rough(scores, base, self.max, self.floor, blocks);
                 } else {
-                    (self.kernels.mass_rough)(scores, base, blocks);
+                    self.kernels.mass_rough(scores, base, blocks);
                 }
                 let total = join(self.kernels, base, self.max, &mut self.scratch.blocks).rough();
                 self.total = Some(total);
@@ -125,20 +126,18 @@ impl Candidates<'_> {
         let Scratch { blocks, shifted, .. } = &mut *self.scratch;
         let total = if base.covers(self.max) {
             if self.floor > f32::MIN {
-                (self.kernels.mass_from)(scores, base, self.max, self.floor, blocks);
+                self.kernels.mass_from(scores, base, self.max, self.floor, blocks);
             } else {
-                (self.kernels.mass)(scores, base, blocks);
+                self.kernels.mass(scores, base, blocks);
             }
             join(self.kernels, base, self.max, blocks)
         } else {
             // The digits of x · c that matter would be lost. Rows like this are rare: two more passes do not hurt.
             shifted.resize(scores.len(), 0.0);
-            (self.kernels.shift)(scores, self.max, shifted);
-            (self.kernels.mass)(shifted, base, blocks);
+            self.kernels.shift(scores, self.max, shifted);
+            self.kernels.mass(&*shifted, base, blocks);
             let total = Total { shift: self.max, ..join(self.kernels, base, 0.0, blocks) };
-            for (xs, block) in scores.chunks(BLOCK).zip(blocks) {
-                block.max = xs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            }
+            self.kernels.scan(scores, blocks);
             total
         };
         self.total = Some(total);
@@ -146,8 +145,8 @@ impl Candidates<'_> {
     }
 
     /// The scores that weights are made of, and the largest of them.
-    pub(super) fn weighed(&self, total: Total) -> (&[f32], f32) {
-        if total.shift == 0.0 { (self.scores(), self.max) } else { (&self.scratch.shifted, 0.0) }
+    pub(super) fn weighed(&self, total: Total) -> (Scores<'_>, f32) {
+        if total.shift == 0.0 { (self.scores(), self.max) } else { (Scores::F32(&self.scratch.shifted), 0.0) }
     }
 
     /// The first token in id order whose cumulative weight exceeds `coin · total`; `coin` in `[0, 1)`.
@@ -178,12 +177,12 @@ impl Candidates<'_> {
         }
         let (scores, max) = self.weighed(total);
         let start = chosen * BLOCK;
-        let block = &scores[start..scores.len().min(start + BLOCK)];
+        let block = scores.slice(start..scores.len().min(start + BLOCK));
         let mut weights = [0.0; BLOCK];
         let weights = &mut weights[..block.len()];
-        (self.kernels.weights)(block, Base::new(self.temperature), max, weights);
+        self.kernels.weights(block, Base::new(self.temperature), max, weights);
         if self.floor > f32::MIN {
-            for (weight, &x) in weights.iter_mut().zip(block) {
+            for (weight, x) in weights.iter_mut().zip(block.iter()) {
                 if x < self.floor {
                     *weight = 0.0;
                 }
@@ -212,7 +211,7 @@ impl Candidates<'_> {
         self.carry_out();
         let total = self.total();
         let (scores, max) = self.weighed(total);
-        let moment = (self.kernels.moment)(scores, Base::new(self.temperature), max);
+        let moment = self.kernels.moment(scores, Base::new(self.temperature), max);
         (total.log() - moment / (self.temperature * total.sum)).max(0.0)
     }
 
@@ -224,13 +223,13 @@ impl Candidates<'_> {
         let Scratch { values, floats, shifted, .. } = &mut *self.scratch;
         super::grow(floats, count);
         if total.shift == 0.0 {
-            (self.kernels.weights)(&values[..count], base, max, &mut floats[..count]);
+            self.kernels.weights(&values[..count], base, max, &mut floats[..count]);
         } else {
             // In the shifted scores the gathered ones have other values: shift those as well, behind the row's.
             let at = shifted.len();
             shifted.resize(at + count, 0.0);
-            (self.kernels.shift)(&values[..count], total.shift, &mut shifted[at..]);
-            (self.kernels.weights)(&shifted[at..], base, 0.0, &mut floats[..count]);
+            self.kernels.shift(&values[..count], total.shift, &mut shifted[at..]);
+            self.kernels.weights(&shifted[at..], base, 0.0, &mut floats[..count]);
             shifted.truncate(at);
         }
     }

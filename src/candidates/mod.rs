@@ -29,6 +29,7 @@ pub(crate) use workspace::{Workspace, with_workspace};
 
 use crate::error::Error;
 use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
+use crate::scores::Scores;
 use workspace::{Scratch, Store, grow};
 
 /// What the first read of a row sums, at which temperature.
@@ -56,7 +57,7 @@ enum View {
 
 pub(crate) struct Candidates<'a> {
     kernels: &'static Kernels,
-    input: &'a [f32],
+    input: Scores<'a>,
     store: &'a mut Store,
     scratch: &'a mut Scratch,
     view: View,
@@ -79,20 +80,20 @@ impl<'a> Candidates<'a> {
     /// [`Error::BadScore`] for the first NaN or +inf.
     pub(crate) fn new(
         kernels: &'static Kernels,
-        row: &'a [f32],
+        row: Scores<'a>,
         workspace: &'a mut Workspace,
         sums: Sums,
     ) -> Result<Self, Error> {
         let Workspace { store, scratch } = workspace;
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
         let nan = match sums {
-            Sums::None => (kernels.scan)(row, &mut scratch.blocks),
+            Sums::None => kernels.scan(row, &mut scratch.blocks),
             Sums::Copied => {
                 store.copy.resize(row.len(), 0.0);
-                (kernels.scan_copy)(row, &mut store.copy, &mut scratch.blocks)
+                kernels.scan_copy(row, &mut store.copy, &mut scratch.blocks)
             }
-            Sums::Rough(temperature) => (kernels.mass_rough)(row, Base::new(temperature), &mut scratch.blocks),
-            Sums::Exact(temperature) => (kernels.mass)(row, Base::new(temperature), &mut scratch.blocks),
+            Sums::Rough(temperature) => kernels.mass_rough(row, Base::new(temperature), &mut scratch.blocks),
+            Sums::Exact(temperature) => kernels.mass(row, Base::new(temperature), &mut scratch.blocks),
         };
         let max = checked_max(row, &scratch.blocks, nan)?;
         let mut this = Self {
@@ -144,7 +145,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// The scores, in id order. Not of an edited row before [`Self::whole`].
-    fn scores(&self) -> &[f32] {
+    fn scores(&self) -> Scores<'_> {
         debug_assert!(self.view != View::Edited, "a row is read in one piece");
         scores(self.input, self.store, self.view)
     }
@@ -163,7 +164,7 @@ impl<'a> Candidates<'a> {
     fn score_at(&self, place: usize) -> f32 {
         match self.view {
             View::Edited => self.edited(place),
-            view => scores(self.input, self.store, view)[place],
+            view => scores(self.input, self.store, view).get(place).unwrap_or(f32::NEG_INFINITY),
         }
     }
 
@@ -177,17 +178,35 @@ impl<'a> Candidates<'a> {
     }
 
     /// The tokens that are left, ascending, and their scores.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, f32)> {
-        let scores = (0..self.places()).map(|place| (place, self.score_at(place)));
-        scores.filter(|&(_, x)| x >= self.floor).map(|(place, x)| (self.id(place), x))
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(u32, f32)) {
+        let mut visit = |place, x| {
+            if x >= self.floor {
+                visit(self.id(place), x);
+            }
+        };
+        match self.view {
+            View::Edited => (0..self.places()).for_each(|place| visit(place, self.edited(place))),
+            view => scores(self.input, self.store, view).for_each(visit),
+        }
+    }
+
+    /// A list of them.
+    pub(crate) fn list(&self) -> Vec<(u32, f32)> {
+        let mut list = Vec::new();
+        self.for_each(|id, x| list.push((id, x)));
+        list
     }
 
     /// How many tokens are left.
     pub(crate) fn len(&self) -> usize {
         match self.view {
             View::List(length) if self.floor == f32::MIN => length,
-            View::Edited => self.iter().count(),
-            _ => (self.kernels.count)(self.scores(), self.floor),
+            View::Edited => {
+                let mut count = 0;
+                self.for_each(|_, _| count += 1);
+                count
+            }
+            _ => self.kernels.count(self.scores(), self.floor),
         }
     }
 
@@ -209,7 +228,7 @@ impl<'a> Candidates<'a> {
         let start = block * BLOCK;
         let place = match self.view {
             View::Edited => (start..self.places()).position(|place| self.edited(place) >= self.max),
-            _ => (self.kernels.position)(&self.scores()[start..], self.max),
+            _ => self.kernels.position(self.scores().slice(start..self.places()), self.max),
         };
         self.id(start + place.unwrap_or(0))
     }
@@ -221,7 +240,7 @@ impl<'a> Candidates<'a> {
         self.temperature = 1.0;
         self.total = None;
         self.scratch.blocks.resize(self.input.len().div_ceil(BLOCK), Block::default());
-        (self.kernels.scan)(self.input, &mut self.scratch.blocks);
+        self.kernels.scan(self.input, &mut self.scratch.blocks);
         self.max = largest(&self.scratch.blocks);
     }
 
@@ -256,11 +275,11 @@ impl<'a> Candidates<'a> {
             grow(ids, room);
         }
         if self.view == View::Edited {
-            let count = (self.kernels.gather)(self.input, blocks, threshold, values, indices);
+            let count = self.kernels.gather(self.input, blocks, threshold, values, indices);
             return self.correct(count, threshold);
         }
         let scores = scores(self.input, self.store, self.view);
-        (self.kernels.gather)(scores, blocks, threshold, values, indices)
+        self.kernels.gather(scores, blocks, threshold, values, indices)
     }
 
     /// Makes the first `count` scores that were gathered the list of candidates.
@@ -284,26 +303,27 @@ impl<'a> Candidates<'a> {
         self.floor = f32::MIN;
         self.total = None;
         self.scratch.blocks.resize(length.div_ceil(BLOCK), Block::default());
-        (self.kernels.scan)(&self.store.scores[..length], &mut self.scratch.blocks);
+        self.kernels.scan(&self.store.scores[..length], &mut self.scratch.blocks);
         self.max = largest(&self.scratch.blocks);
         self.refresh();
     }
 }
 
-fn scores<'b>(input: &'b [f32], store: &'b Store, view: View) -> &'b [f32] {
+fn scores<'b>(input: Scores<'b>, store: &'b Store, view: View) -> Scores<'b> {
     match view {
         View::Input => input,
-        View::Edited | View::Copy => &store.copy,
-        View::List(length) => &store.scores[..length],
+        View::Edited | View::Copy => Scores::F32(&store.copy),
+        View::List(length) => Scores::F32(&store.scores[..length]),
     }
 }
 
 /// The largest score; an error for the first NaN or +inf.
-fn checked_max(row: &[f32], blocks: &[Block], nan: bool) -> Result<f32, Error> {
+fn checked_max(row: Scores<'_>, blocks: &[Block], nan: bool) -> Result<f32, Error> {
     let max = largest(blocks);
     if nan || max == f32::INFINITY {
-        let token = row.iter().position(|x| x.is_nan() || *x == f32::INFINITY).unwrap_or(0);
-        return Err(Error::BadScore { row: None, token, value: row[token] });
+        let bad = row.iter().enumerate().find(|(_, x)| x.is_nan() || *x == f32::INFINITY);
+        let (token, value) = bad.unwrap_or((0, f32::NAN));
+        return Err(Error::BadScore { row: None, token, value });
     }
     Ok(max)
 }

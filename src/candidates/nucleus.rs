@@ -12,6 +12,7 @@ use super::cuts::{MET, SPARE, ascending, descending};
 use super::mass::Total;
 use super::{BLOCK, Candidates, LANES, Scratch, grow, scores};
 use crate::kernels::{Base, Block, Kernels};
+use crate::scores::Scores;
 
 /// So many scores are sorted at once.
 const FEW: usize = 2048;
@@ -139,9 +140,9 @@ impl Candidates<'_> {
             let left = &shifted[..count];
             inner.resize(count.div_ceil(BLOCK), Block::default());
             inner.fill(Block { max: f32::INFINITY, ..Block::default() });
-            (self.kernels.mass_from)(left, base, self.max, f32::MIN, inner);
-            let range = search.range(left, f32::INFINITY, (needed - better) / sum(inner), keys);
-            let narrower = search.bracket(left, range, inner, narrowed, places);
+            self.kernels.mass_from(left, base, self.max, f32::MIN, inner);
+            let range = search.range(left.into(), f32::INFINITY, (needed - better) / sum(inner), keys);
+            let narrower = search.bracket(left.into(), range, inner, narrowed, places);
             better += sum(inner);
             if better >= needed {
                 return None;
@@ -172,7 +173,7 @@ impl Candidates<'_> {
         let surplus = values.iter().filter(|&&x| x == threshold).count() - ties;
         if min_keep > 1 {
             let scores = scores(self.input, self.store, self.view);
-            if (self.kernels.count)(scores, threshold) - surplus < min_keep {
+            if self.kernels.count(scores, threshold) - surplus < min_keep {
                 return self.keep_best(min_keep);
             }
         }
@@ -207,12 +208,12 @@ struct Search {
 impl Search {
     fn weigh(&self, xs: &[f32], out: &mut Vec<f32>) {
         grow(out, xs.len());
-        (self.kernels.weights)(xs, self.base, self.max, &mut out[..xs.len()]);
+        self.kernels.weights(xs, self.base, self.max, &mut out[..xs.len()]);
     }
 
     fn bracket(
         &self,
-        xs: &[f32],
+        xs: Scores<'_>,
         range: [f32; 2],
         blocks: &mut [Block],
         values: &mut Vec<f32>,
@@ -220,21 +221,21 @@ impl Search {
     ) -> usize {
         grow(values, xs.len() + LANES);
         grow(indices, xs.len() + LANES);
-        (self.kernels.bracket)(xs, self.base, self.max, range, blocks, values, indices)
+        self.kernels.bracket(xs, self.base, self.max, range, blocks, values, indices)
     }
 
     /// Two scores, the lower one first, between which the share `part` of the weight of all scores below `bound` is very
     /// likely reached.
-    fn range(&mut self, xs: &[f32], bound: f32, part: f64, keys: &mut Vec<u64>) -> [f32; 2] {
+    fn range(&mut self, xs: Scores<'_>, bound: f32, part: f64, keys: &mut Vec<u64>) -> [f32; 2] {
         // Places by the golden ratio: spread evenly, and in step with no pattern of the row.
         let mut sample = [0.0; SAMPLE];
         for (x, i) in sample.iter_mut().zip(0_u64..) {
             let spread = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let place = ((spread * xs.len() as u64) >> 32) as usize;
-            *x = if xs[place] < bound { xs[place] } else { f32::NEG_INFINITY };
+            *x = xs.get(place).filter(|&x| x < bound).unwrap_or(f32::NEG_INFINITY);
         }
         let mut weights = [0.0; SAMPLE];
-        (self.kernels.weights)(&sample, self.base, self.max, &mut weights);
+        self.kernels.weights(&sample, self.base, self.max, &mut weights);
         fill_keys(keys, &sample, &weights);
         keys.sort_unstable();
         let (mut sum, mut squares) = (0.0, 0.0);

@@ -44,11 +44,12 @@ impl Candidates<'_> {
         let mut weights = std::mem::take(&mut self.scratch.floats);
         grow(&mut weights, length);
         let (scores, top) = self.weighed(total);
-        (self.kernels.weights)(scores, Base::new(temperature), top, &mut weights[..length]);
+        self.kernels.weights(scores, Base::new(temperature), top, &mut weights[..length]);
         let mut before = std::mem::take(&mut self.scratch.before);
         before.clear();
-        before.extend_from_slice(self.scores());
-        for (x, &weight) in self.owned().iter_mut().zip(&weights).filter(|(x, _)| **x > f32::NEG_INFINITY) {
+        let owned = self.owned();
+        before.extend_from_slice(owned);
+        for (x, &weight) in owned.iter_mut().zip(&weights).filter(|(x, _)| **x > f32::NEG_INFINITY) {
             #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
             let changed = score(f64::from(weight) / total.sum) as f32;
             *x = changed;

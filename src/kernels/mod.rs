@@ -11,6 +11,9 @@ pub(crate) mod generic;
 
 use std::sync::OnceLock;
 
+use half::{bf16, f16};
+
+use crate::scores::Scores;
 pub(crate) use generic::mass::ROUGH;
 pub(crate) use generic::{BLOCK, LANES};
 
@@ -70,33 +73,60 @@ pub(crate) fn ceil(x: f64) -> f32 {
     above.max(f32::MIN)
 }
 
-type Bracket = fn(&[f32], Base, f32, [f32; 2], &mut [Block], &mut [f32], &mut [u32]) -> usize;
-type Gather = fn(&[f32], &[Block], f32, &mut [f32], &mut [u32]) -> usize;
-
 /// The kernels of one instruction set. What each does stands in `generic`.
 pub struct Kernels {
     pub(crate) name: &'static str,
-    pub(crate) scan: fn(&[f32], &mut [Block]) -> bool,
-    pub(crate) scan_copy: fn(&[f32], &mut [f32], &mut [Block]) -> bool,
-    pub(crate) lane_maxima: fn(&[f32], usize, &mut [f32]),
-    pub(crate) mass: fn(&[f32], Base, &mut [Block]) -> bool,
-    pub(crate) mass_rough: fn(&[f32], Base, &mut [Block]) -> bool,
-    pub(crate) mass_out: fn(&[f32], Base, &mut [Block], &mut [f32]) -> bool,
-    pub(crate) mass_from: fn(&[f32], Base, f32, f32, &mut [Block]),
-    pub(crate) mass_from_rough: fn(&[f32], Base, f32, f32, &mut [Block]),
-    pub(crate) bracket: Bracket,
-    pub(crate) weights: fn(&[f32], Base, f32, &mut [f32]),
-    pub(crate) moment: fn(&[f32], Base, f32) -> f64,
-    pub(crate) spread: fn(&[f32], f32) -> [f64; 2],
-    pub(crate) least: fn(&[f32]) -> f32,
-    pub(crate) gather: Gather,
-    pub(crate) position: fn(&[f32], f32) -> Option<usize>,
-    pub(crate) count: fn(&[f32], f32) -> usize,
-    pub(crate) shift: fn(&[f32], f32, &mut [f32]),
-    pub(crate) subtract: fn(&[f32], f32, f32, &mut [f32]),
+    pub(crate) f32: Readers<f32>,
+    pub(crate) f16: Readers<f16>,
+    pub(crate) bf16: Readers<bf16>,
     pub(crate) multiply: fn(&mut [f32], [f32; 2]),
     pub(crate) mask: fn(&mut [f32], &[u32]),
-    pub(crate) complete: fn(&[f32], &[u32], &mut [f32]),
+}
+
+/// Kernels that read a row: the entries of the table, for rows of one kind, and the methods that take any.
+macro_rules! readers {
+    ($(fn $kernel:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        /// The kernels that read a row of `E`.
+        pub(crate) struct Readers<E: 'static> {
+            $(pub(crate) $kernel: fn(&[E], $($type),*) $(-> $result)?,)*
+        }
+
+        #[expect(clippy::too_many_arguments, reason = "two results of one pass")]
+        impl Kernels {
+            $(#[inline]
+            pub(crate) fn $kernel<'x>(&self, xs: impl Into<Scores<'x>>, $($arg: $type),*) $(-> $result)? {
+                match xs.into() {
+                    Scores::F32(xs) => (self.f32.$kernel)(xs, $($arg),*),
+                    Scores::F16(xs) => (self.f16.$kernel)(xs, $($arg),*),
+                    Scores::Bf16(xs) => (self.bf16.$kernel)(xs, $($arg),*),
+                }
+            })*
+        }
+    };
+}
+
+readers! {
+    fn scan(blocks: &mut [Block]) -> bool;
+    fn scan_copy(out: &mut [f32], blocks: &mut [Block]) -> bool;
+    fn lane_maxima(span: usize, maxima: &mut [f32]);
+    fn mass(base: Base, blocks: &mut [Block]) -> bool;
+    fn mass_rough(base: Base, blocks: &mut [Block]) -> bool;
+    fn mass_out(base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool;
+    fn mass_from(base: Base, max: f32, threshold: f32, blocks: &mut [Block]);
+    fn mass_from_rough(base: Base, max: f32, threshold: f32, blocks: &mut [Block]);
+    fn bracket(
+        base: Base, max: f32, range: [f32; 2], blocks: &mut [Block], values: &mut [f32], indices: &mut [u32]
+    ) -> usize;
+    fn weights(base: Base, max: f32, out: &mut [f32]);
+    fn moment(base: Base, max: f32) -> f64;
+    fn spread(center: f32) -> [f64; 2];
+    fn least() -> f32;
+    fn gather(blocks: &[Block], threshold: f32, values: &mut [f32], indices: &mut [u32]) -> usize;
+    fn position(threshold: f32) -> Option<usize>;
+    fn count(threshold: f32) -> usize;
+    fn shift(max: f32, out: &mut [f32]);
+    fn subtract(max: f32, log_total: f32, out: &mut [f32]);
+    fn complete(words: &[u32], out: &mut [f32]);
 }
 
 impl Kernels {

@@ -1,6 +1,8 @@
 //! One suite over every instruction set that this machine has: right against plain `f64`, and equal to the last bit.
 
-use super::{BLOCK, Base, Block, Kernels, available};
+use half::{bf16, f16};
+
+use super::{BLOCK, Base, Block, Kernels, Scores, available};
 
 /// Around the lane count, around the block, primes, and a vocabulary.
 const LENGTHS: [usize; 15] = [1, 2, 15, 16, 17, 31, 33, 67, 127, 511, 512, 513, 1031, 4099, 32_000];
@@ -53,63 +55,64 @@ fn bits(xs: &[f32]) -> Vec<u32> {
     xs.iter().map(|x| x.to_bits()).collect()
 }
 
-fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
+fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) -> Answer {
+    let xs = xs.into();
     let base = Base::new(temperature);
     let mut blocks = vec![Block::default(); xs.len().div_ceil(BLOCK)];
-    assert!(!(kernels.scan)(xs, &mut blocks));
+    assert!(!kernels.scan(xs, &mut blocks));
     let scan = blocks.iter().map(|block| block.max.to_bits()).collect();
     let max = blocks.iter().fold(f32::NEG_INFINITY, |max, block| max.max(block.max));
-    assert!(!(kernels.mass)(xs, base, &mut blocks));
+    assert!(!kernels.mass(xs, base, &mut blocks));
     let mass = blocks.iter().map(|block| (block.max.to_bits(), block.exponent, block.sum.to_bits())).collect();
-    assert!(!(kernels.mass_rough)(xs, base, &mut blocks));
+    assert!(!kernels.mass_rough(xs, base, &mut blocks));
     let rough = blocks.iter().map(|block| block.sum.to_bits()).collect();
     let finite = max.max(f32::MIN);
     let mut out = vec![0.0; xs.len()];
     let (mut weights, mut moment) = (Vec::new(), 0);
     if base.covers(finite) {
-        (kernels.weights)(xs, base, finite, &mut out);
+        kernels.weights(xs, base, finite, &mut out);
         weights = bits(&out);
-        moment = (kernels.moment)(xs, base, finite).to_bits();
+        moment = kernels.moment(xs, base, finite).to_bits();
     }
     let threshold = (finite - 3.0).max(f32::MIN);
     let (mut values, mut indices) = (vec![0.0; xs.len() + 16], vec![0; xs.len() + 16]);
-    let n = (kernels.gather)(xs, &blocks, threshold, &mut values, &mut indices);
+    let n = kernels.gather(xs, &blocks, threshold, &mut values, &mut indices);
     let mut written = Vec::new();
     let mut bracketed = (Vec::new(), Vec::new(), Vec::new());
     if base.covers(finite) {
-        (kernels.mass_from)(xs, base, finite, threshold, &mut blocks);
+        kernels.mass_from(xs, base, finite, threshold, &mut blocks);
         bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
-        (kernels.mass_from_rough)(xs, base, finite, threshold, &mut blocks);
+        kernels.mass_from_rough(xs, base, finite, threshold, &mut blocks);
         bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
         let range = [(finite - 9.0).max(f32::MIN), threshold];
         let (mut inside, mut places) = (vec![0.0; xs.len() + 16], vec![0; xs.len() + 16]);
-        let n = (kernels.bracket)(xs, base, finite, range, &mut blocks, &mut inside, &mut places);
+        let n = kernels.bracket(xs, base, finite, range, &mut blocks, &mut inside, &mut places);
         bracketed.1.extend(blocks.iter().map(|block| block.sum.to_bits()));
         bracketed.2.extend(bits(&inside[..n]).into_iter().zip(places[..n].iter().copied()));
     }
     let mut lanes = vec![0.0; 16 * blocks.len()];
-    (kernels.lane_maxima)(xs, BLOCK, &mut lanes);
+    kernels.lane_maxima(xs, BLOCK, &mut lanes);
     // -0 and +0 are equal, and which of the two a maximum is depends on the instruction.
     for x in &mut lanes {
         *x += 0.0;
     }
     written.push(bits(&lanes));
     let mut copied = vec![Block::default(); blocks.len()];
-    assert!(!(kernels.scan_copy)(xs, &mut out, &mut copied));
+    assert!(!kernels.scan_copy(xs, &mut out, &mut copied));
     written.push(bits(&out));
     written.push(copied.iter().map(|block| block.max.to_bits()).collect());
-    (kernels.shift)(xs, finite, &mut out);
+    kernels.shift(xs, finite, &mut out);
     written.push(bits(&out));
-    assert!(!(kernels.mass_out)(xs, base, &mut blocks, &mut out));
+    assert!(!kernels.mass_out(xs, base, &mut blocks, &mut out));
     written.push(bits(&out));
-    (kernels.subtract)(xs, finite, 1.5, &mut out);
+    kernels.subtract(xs, finite, 1.5, &mut out);
     written.push(bits(&out));
     (kernels.multiply)(&mut out, [0.3, 1e-9]);
     written.push(bits(&out));
     let words: Vec<u32> = (0_u32..).take(xs.len() / 40).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
     (kernels.mask)(&mut out, &words);
     written.push(bits(&out));
-    (kernels.complete)(xs, &words, &mut out);
+    kernels.complete(xs, &words, &mut out);
     written.push(bits(&out));
     Answer {
         scan,
@@ -119,10 +122,10 @@ fn answer(kernels: &Kernels, xs: &[f32], temperature: f64) -> Answer {
         moment,
         gathered: (bits(&values[..n]), indices[..n].to_vec()),
         bracketed,
-        position: (kernels.position)(xs, finite),
-        count: (kernels.count)(xs, threshold),
-        spread: (kernels.spread)(xs, finite).map(f64::to_bits).to_vec(),
-        least: (kernels.least)(xs).to_bits(),
+        position: kernels.position(xs, finite),
+        count: kernels.count(xs, threshold),
+        spread: kernels.spread(xs, finite).map(f64::to_bits).to_vec(),
+        least: kernels.least(xs).to_bits(),
         written,
     }
 }
@@ -146,13 +149,80 @@ fn every_instruction_set_gives_equal_bits() {
 }
 
 #[test]
+fn half_precision_gives_the_bits_of_single() {
+    for length in LENGTHS {
+        for (kind, row) in rows(length).into_iter().enumerate() {
+            // Too low for f16 is as far below as f16 goes.
+            let f16s: Vec<_> = row.iter().map(|&x| f16::from_f32(if x == f32::MIN { -65_504.0 } else { x })).collect();
+            let bf16s: Vec<_> =
+                row.iter().map(|&x| if x == f32::MIN { bf16::MIN } else { bf16::from_f32(x) }).collect();
+            for half in [Scores::F16(&f16s), Scores::Bf16(&bf16s)] {
+                let single: Vec<f32> = half.iter().collect();
+                for temperature in [0.01, 0.7, 1.0] {
+                    for kernels in available() {
+                        let (expected, got) =
+                            (answer(kernels, &single, temperature), answer(kernels, half, temperature));
+                        assert_eq!(expected, got, "{} at length {length}, kind {kind}", kernels.name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Subnormals, infinities and every NaN among them.
+#[test]
+fn every_number_of_half_precision_is_read_exactly() {
+    let f16s: Vec<_> = (0..=u16::MAX).map(f16::from_bits).collect();
+    let bf16s: Vec<_> = (0..=u16::MAX).map(bf16::from_bits).collect();
+    // All the scores there can be, and a last vector that is not full.
+    for (half, name) in [(Scores::F16(&f16s), "f16"), (Scores::Bf16(&bf16s), "bf16")] {
+        for kernels in available() {
+            for half in [half, half.slice(3..half.len())] {
+                let mut blocks = vec![Block::default(); half.len().div_ceil(BLOCK)];
+                let mut got = vec![0.0; half.len()];
+                assert!(kernels.scan_copy(half, &mut got, &mut blocks), "there are NaN");
+                for (expected, got) in half.iter().zip(got) {
+                    let equal = expected.to_bits() == got.to_bits() || expected.is_nan() && got.is_nan();
+                    assert!(equal, "{name} on {}: {got:e} instead of {expected:e}", kernels.name);
+                }
+            }
+        }
+    }
+}
+
+/// Exponent and fraction, by the definition of IEEE 754: what the test above compares with.
+#[test]
+fn half_precision_is_what_the_standard_says() {
+    for bits in 0..=u16::MAX {
+        let (sign, exponent, fraction) = (bits >> 15, i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+        let size = match exponent {
+            0 => fraction * (-24_f64).exp2(),
+            31 if fraction > 0.0 => f64::NAN,
+            31 => f64::INFINITY,
+            _ => (1024.0 + fraction) * f64::from(exponent - 25).exp2(),
+        };
+        let expected = if sign == 1 { -size } else { size };
+        let [binary16, bfloat16] = [f16::from_bits(bits).to_f32(), bf16::from_bits(bits).to_f32()];
+        assert!(f64::from(binary16).total_cmp(&expected).is_eq() || expected.is_nan() && binary16.is_nan());
+        assert!(
+            bfloat16.to_bits() == u32::from(bits) << 16
+                || bfloat16.is_nan() && f32::from_bits(u32::from(bits) << 16).is_nan()
+        );
+    }
+}
+
+#[test]
 fn bits_do_not_depend_on_the_address() {
     let row = noise(1031, 7);
-    let expected = answer(super::active(), &row, 0.7);
-    for offset in 0..16 {
-        let mut buffer = vec![9.0; offset];
+    let halves: Vec<_> = row.iter().copied().map(bf16::from_f32).collect();
+    let expected = [answer(super::active(), &row, 0.7), answer(super::active(), &halves, 0.7)];
+    for offset in 0..32 {
+        let (mut buffer, mut half) = (vec![9.0; offset], vec![bf16::ONE; offset]);
         buffer.extend_from_slice(&row);
-        assert_eq!(expected, answer(super::active(), &buffer[offset..], 0.7), "offset {offset}");
+        half.extend_from_slice(&halves);
+        let got = [answer(super::active(), &buffer[offset..], 0.7), answer(super::active(), &half[offset..], 0.7)];
+        assert_eq!(expected, got, "offset {offset}");
     }
 }
 
@@ -163,9 +233,15 @@ fn nan_is_seen_at_every_place() {
             for at in 0..length {
                 let mut row = noise(length, 1);
                 row[at] = f32::NAN;
-                let mut blocks = vec![Block::default(); length.div_ceil(BLOCK)];
-                assert!((kernels.scan)(&row, &mut blocks), "{} misses {at} of {length}", kernels.name);
-                assert!((kernels.mass)(&row, Base::new(1.0), &mut blocks), "{} misses {at} of {length}", kernels.name);
+                let mut halves: Vec<_> = row.iter().copied().map(f16::from_f32).collect();
+                // The least of the signalling ones.
+                halves[at] = f16::from_bits(0xfc01);
+                let brains: Vec<_> = row.iter().copied().map(bf16::from_f32).collect();
+                for xs in [Scores::F32(&row), Scores::F16(&halves), Scores::Bf16(&brains)] {
+                    let mut blocks = vec![Block::default(); length.div_ceil(BLOCK)];
+                    assert!(kernels.scan(xs, &mut blocks), "{} misses {at} of {length}", kernels.name);
+                    assert!(kernels.mass(xs, Base::new(1.0), &mut blocks), "{} misses {at} of {length}", kernels.name);
+                }
             }
         }
     }
@@ -177,14 +253,14 @@ fn sums_agree_with_float64() {
         let row = noise(length, 11);
         for temperature in [0.3, 1.0, 2.5] {
             let mut blocks = vec![Block::default(); length.div_ceil(BLOCK)];
-            (super::active().mass)(&row, Base::new(temperature), &mut blocks);
+            super::active().mass(&row, Base::new(temperature), &mut blocks);
             for (xs, block) in row.chunks(BLOCK).zip(&blocks) {
                 let expected: f64 = xs.iter().map(|&x| (f64::from(x) / temperature).exp()).sum();
                 let got = block.sum * f64::from(block.exponent).exp2();
                 assert!((got / expected - 1.0).abs() < 2e-7, "{got} instead of {expected}");
             }
             let mut rough = blocks.clone();
-            (super::active().mass_rough)(&row, Base::new(temperature), &mut rough);
+            super::active().mass_rough(&row, Base::new(temperature), &mut rough);
             for (rough, exact) in rough.iter().zip(&blocks) {
                 assert!((rough.sum / exact.sum - 1.0).abs() <= super::ROUGH, "{} for {}", rough.sum, exact.sum);
             }
@@ -198,11 +274,11 @@ fn spread_and_least_are_those_of_the_finite_scores() {
         for row in rows(length) {
             let finite: Vec<f64> = row.iter().filter(|x| x.is_finite()).copied().map(f64::from).collect();
             let least = finite.iter().copied().fold(f64::INFINITY, f64::min);
-            assert_eq!(least, f64::from((super::active().least)(&row)));
+            assert_eq!(least, f64::from(super::active().least(&row)));
             for center in [0.0, 7.5, f32::MIN] {
                 let differences: Vec<f64> = finite.iter().map(|x| x - f64::from(center)).collect();
                 let expected = [differences.iter().sum(), differences.iter().map(|d| d * d).sum::<f64>()];
-                for (got, expected) in (super::active().spread)(&row, center).into_iter().zip(expected) {
+                for (got, expected) in super::active().spread(&row, center).into_iter().zip(expected) {
                     assert!((got - expected).abs() <= expected.abs() * 1e-12 + 1e-9, "{got} instead of {expected}");
                 }
             }
@@ -223,7 +299,7 @@ fn weights_are_within_two_units_in_the_last_place() {
         for (x, i) in xs.iter_mut().zip(0..) {
             *x = f32::from_bits((bits + i).min(last));
         }
-        (super::active().weights)(&xs, base, 0.0, &mut out);
+        super::active().weights(&xs, base, 0.0, &mut out);
         for (&x, &w) in xs.iter().zip(&out) {
             let exact = f64::from(x).exp();
             let unit = f64::from_bits((exact.to_bits() >> 52) << 52) * (0.5_f64).powi(23);

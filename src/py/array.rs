@@ -1,33 +1,95 @@
-//! Arrays at the boundary: what is float32 and contiguous is borrowed, anything else goes through `sortition._arrays`.
+//! Arrays at the boundary: what the kernels read as it is, is borrowed; anything else goes through `sortition._arrays`.
+//!
+//! `NumPy` knows bfloat16 only by the types of other packages, so such an array is borrowed as its bits.
 
-use numpy::ndarray::Axis;
+use half::f16;
+use half::slice::HalfBitsSliceExt;
+use numpy::ndarray::{ArrayView2, Axis, Dimension, Ix1, Ix2};
 use numpy::{
-    AsSliceError, Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyUntypedArrayMethods,
+    AsSliceError, Element, PyArray, PyArray1, PyArray2, PyArrayDescr, PyArrayDescrMethods, PyArrayMethods,
+    PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use crate::Scores;
+
+/// Scores of any precision, in `D` dimensions.
+pub(super) enum Table<'py, D: Dimension> {
+    F32(PyReadonlyArray<'py, f32, D>),
+    F16(PyReadonlyArray<'py, f16, D>),
+    Bf16(PyReadonlyArray<'py, u16, D>),
+}
+
+impl<'py, D: Dimension> Table<'py, D> {
+    /// What can be borrowed as it is; `None` for anything else.
+    fn borrowed(object: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        Ok(if let Some(array) = readable::<f32, D>(object) {
+            Some(Self::F32(array.try_readonly()?))
+        } else if let Some(array) = readable::<f16, D>(object) {
+            Some(Self::F16(array.try_readonly()?))
+        } else if let Ok(array) = object.cast::<PyUntypedArray>()
+            && is_bfloat16(&array.dtype())?
+        {
+            let bits = array.call_method1(pyo3::intern!(array.py(), "view"), (numpy::dtype::<u16>(array.py()),))?;
+            readable(&bits).map(|bits| bits.try_readonly()).transpose()?.map(Self::Bf16)
+        } else {
+            None
+        })
+    }
+
+    /// What `sortition._arrays` makes of an object.
+    fn converted(object: Borrowed<'_, 'py, PyAny>, to: &str) -> PyResult<Self> {
+        let array = object.py().import("sortition._arrays")?.getattr(to)?.call1((object,))?;
+        Ok(Self::borrowed(&array)?.ok_or(AsSliceError)?)
+    }
+}
+
+/// An array of this type and dimension whose scores can be read in place. Of a table the rows are looked at later.
+fn readable<'a, 'py, T: Element, D: Dimension>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyArray<T, D>>> {
+    let array = object.cast::<PyArray<T, D>>().ok()?;
+    (array.data().is_aligned() && (D::NDIM == Some(2) || array.is_contiguous())).then_some(array)
+}
+
+/// Whether this is the bfloat16 of `ml_dtypes`, or the one that `sortition._arrays` makes of it.
+fn is_bfloat16(dtype: &Bound<'_, PyArrayDescr>) -> PyResult<bool> {
+    static KNOWN: PyOnceLock<Py<PyArrayDescr>> = PyOnceLock::new();
+    let py = dtype.py();
+    if KNOWN.get(py).is_some_and(|known| dtype.is(known)) {
+        return Ok(true);
+    }
+    if dtype.itemsize() != 2 || dtype.kind() != b'V' {
+        return Ok(false);
+    }
+    let found = dtype.getattr("name")?.eq("bfloat16")? || dtype.getattr("names")?.eq(("bfloat16",))?;
+    if found {
+        // The first stays; another one only costs another look.
+        let _ = KNOWN.set(py, dtype.clone().unbind());
+    }
+    Ok(found)
+}
 
 /// One row of scores.
-pub(super) struct Row<'py>(PyReadonlyArray1<'py, f32>);
+pub(super) struct Row<'py>(Table<'py, Ix1>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Row<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(array) = object.cast::<PyArray1<f32>>()
-            && array.is_contiguous()
-            && array.data().is_aligned()
-        {
-            return Ok(Self(array.readonly()));
-        }
-        let array = object.py().import("sortition._arrays")?.getattr("row")?.call1((object,))?;
-        Ok(Self(array.cast::<PyArray1<f32>>()?.readonly()))
+        Ok(Self(match Table::borrowed(&object)? {
+            Some(row) => row,
+            None => Table::converted(object, "row")?,
+        }))
     }
 }
 
 impl Row<'_> {
-    pub(super) fn scores(&self) -> PyResult<&[f32]> {
-        Ok(self.0.as_slice()?)
+    pub(super) fn scores(&self) -> PyResult<Scores<'_>> {
+        Ok(match &self.0 {
+            Table::F32(row) => Scores::F32(row.as_slice()?),
+            Table::F16(row) => Scores::F16(row.as_slice()?),
+            Table::Bf16(row) => Scores::Bf16(row.as_slice()?.reinterpret_cast()),
+        })
     }
 }
 
@@ -39,7 +101,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Mask<'py> {
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let array = object.py().import("sortition._arrays")?.getattr("mask")?.call1((object,))?;
-        Ok(Self(array.cast::<PyArray1<u32>>()?.readonly()))
+        Ok(Self(array.cast::<PyArray1<u32>>()?.try_readonly()?))
     }
 }
 
@@ -59,45 +121,43 @@ impl<'py> Masks<'py> {
     }
 
     pub(super) fn words(&self) -> PyResult<Vec<&[u32]>> {
-        slices(&self.0)
+        Ok(slices(self.0.as_array(), |words| words)?)
     }
 }
 
 /// A table of scores, or one row of them.
 pub(super) enum Rows<'py> {
     One(Row<'py>),
-    Many(PyReadonlyArray2<'py, f32>),
+    Many(Table<'py, Ix2>),
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Rows<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(array) = object.cast::<PyArray1<f32>>()
-            && array.is_contiguous()
-            && array.data().is_aligned()
-            && !array.is_empty()
-        {
-            return Ok(Self::One(Row(array.readonly())));
+        match Table::borrowed(&object)?.map(Row) {
+            Some(row) if !row.scores()?.is_empty() => Ok(Self::One(row)),
+            _ => Ok(Self::Many(Table::converted(object, "rows")?)),
         }
-        let array = object.py().import("sortition._arrays")?.getattr("rows")?.call1((object,))?;
-        Ok(Self::Many(array.cast::<PyArray2<f32>>()?.readonly()))
     }
 }
 
 impl Rows<'_> {
     /// The rows, whose scores are contiguous.
-    pub(super) fn slices(&self) -> PyResult<Vec<&[f32]>> {
-        match self {
-            Self::One(row) => Ok(vec![row.scores()?]),
-            Self::Many(array) => slices(array),
-        }
+    pub(super) fn slices(&self) -> PyResult<Vec<Scores<'_>>> {
+        Ok(match self {
+            Self::One(row) => vec![row.scores()?],
+            Self::Many(Table::F32(table)) => slices(table.as_array(), Scores::F32)?,
+            Self::Many(Table::F16(table)) => slices(table.as_array(), Scores::F16)?,
+            Self::Many(Table::Bf16(table)) => {
+                slices(table.as_array(), |bits: &[u16]| Scores::Bf16(bits.reinterpret_cast()))?
+            }
+        })
     }
 }
 
 /// The rows of a table, each of which is contiguous.
-fn slices<'a, T: Element>(array: &'a PyReadonlyArray2<'_, T>) -> PyResult<Vec<&'a [T]>> {
-    let view = array.as_array();
-    let row = |at| view.index_axis_move(Axis(0), at).to_slice();
-    Ok((0..view.nrows()).map(row).collect::<Option<_>>().ok_or(AsSliceError)?)
+fn slices<'a, T, R>(table: ArrayView2<'a, T>, row: impl Fn(&'a [T]) -> R) -> Result<Vec<R>, AsSliceError> {
+    let row = |at| table.index_axis_move(Axis(0), at).to_slice().map(&row);
+    (0..table.nrows()).map(row).collect::<Option<_>>().ok_or(AsSliceError)
 }

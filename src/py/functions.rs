@@ -5,13 +5,13 @@ use pyo3::prelude::*;
 
 use super::array::Rows;
 use super::{detached, params::PyParams};
-use crate::{Error, Params, batch, kernels};
+use crate::{Error, Params, Scores, batch, kernels};
 
 /// `work` on every row, GIL released.
 fn each<T: Send>(
     py: Python<'_>,
     array: &Rows<'_>,
-    work: impl Fn(&[f32]) -> Result<T, Error> + Send + Sync,
+    work: impl Fn(Scores<'_>) -> Result<T, Error> + Send + Sync,
 ) -> PyResult<Vec<T>> {
     let rows = array.slices()?;
     detached(py, || batch::each(&rows, |_, row| work(row)))
@@ -22,7 +22,7 @@ fn write(
     py: Python<'_>,
     array: &Rows<'_>,
     mut out: PyReadwriteArray2<'_, f32>,
-    work: impl Fn(&[f32], &mut [f32]) -> Result<(), Error> + Send + Sync,
+    work: impl Fn(Scores<'_>, &mut [f32]) -> Result<(), Error> + Send + Sync,
 ) -> PyResult<()> {
     let rows = array.slices()?;
     let out = out.as_slice_mut()?;
@@ -31,17 +31,17 @@ fn write(
 
 #[pyfunction]
 pub(super) fn argmax(py: Python<'_>, logits: Rows<'_>) -> PyResult<Vec<u32>> {
-    each(py, &logits, crate::argmax)
+    each(py, &logits, |row| crate::argmax(row))
 }
 
 #[pyfunction]
 pub(super) fn logsumexp(py: Python<'_>, logits: Rows<'_>) -> PyResult<Vec<f64>> {
-    each(py, &logits, crate::logsumexp)
+    each(py, &logits, |row| crate::logsumexp(row))
 }
 
 #[pyfunction]
 pub(super) fn entropy(py: Python<'_>, logits: Rows<'_>) -> PyResult<Vec<f64>> {
-    each(py, &logits, crate::entropy)
+    each(py, &logits, |row| crate::entropy(row))
 }
 
 /// Writes the best tokens of every row, as many as `values` and `ids` have columns.
@@ -78,7 +78,7 @@ pub(super) fn softmax(
 
 #[pyfunction]
 pub(super) fn log_softmax(py: Python<'_>, logits: Rows<'_>, out: PyReadwriteArray2<'_, f32>) -> PyResult<()> {
-    write(py, &logits, out, crate::log_softmax)
+    write(py, &logits, out, |row, out| crate::log_softmax(row, out))
 }
 
 /// Draws a token for every row, row `r` from stream `r`.

@@ -10,7 +10,7 @@ pub(super) fn processor(callable: Py<PyAny>) -> Processor {
     Processor::new(move |context, scores| {
         Python::attach(|py| {
             let answer = call(callable.bind(py), context, scores).map_err(Failure::raised)?;
-            let answer = row(&answer, scores.len()).map_err(|error| Failure::Answer(error.value(py).to_string()))?;
+            let answer = row(&answer, scores.len()).map_err(|error| refused(error.value(py)))?;
             scores.copy_from_slice(answer.as_slice().map_err(Failure::raised)?);
             Ok(())
         })
@@ -24,6 +24,12 @@ fn call<'py>(callable: &Bound<'py, PyAny>, context: &[u32], scores: &[f32]) -> P
     let shown = PyArray1::from_slice(py, scores);
     let answer = callable.call1((history, &shown))?;
     Ok(if answer.is_none() { shown.into_any() } else { answer })
+}
+
+/// Why the answer is none.
+fn refused(error: &Bound<'_, PyAny>) -> Failure {
+    let token = error.getattr("token").and_then(|token| token.extract()).ok();
+    Failure::Answer { token: token.flatten(), what: error.to_string() }
 }
 
 /// The answer as a row of `length` scores.

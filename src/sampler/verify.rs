@@ -10,6 +10,7 @@ use super::Sampler;
 use crate::candidates::{Candidates, Sums, with_workspace};
 use crate::error::Error;
 use crate::rng::Purpose;
+use crate::scores::Scores;
 
 impl Sampler {
     /// The tokens of `draft` that stand, and the one after; they join the history.
@@ -39,11 +40,11 @@ impl Sampler {
     /// As [`Self::sample`], with the row; [`Error::Range`] when rows, masks or scores of the draft are too few or too many;
     /// [`Error::UnknownToken`] for a token of the draft that the vocabulary lacks; [`Error::Draft`] for scores of the draft
     /// that are not finite or -inf, are not as many as the row's, or leave its token no chance. The sampler is as it was.
-    pub fn verify(
+    pub fn verify<'a, R: Into<Scores<'a>> + Copy>(
         &mut self,
-        rows: &[&[f32]],
+        rows: &[R],
         draft: &[u32],
-        draft_logits: Option<&[&[f32]]>,
+        draft_logits: Option<&[R]>,
         masks: Option<&[&[u32]]>,
     ) -> Result<Vec<u32>, Error> {
         let length = draft.len();
@@ -56,14 +57,16 @@ impl Sampler {
             length,
         )?;
         agree("mask", "a row for each of rows", masks.map_or(length + 1, <[_]>::len), length + 1, length)?;
-        for (row, &id) in rows.iter().zip(draft) {
+        let scores = |rows: &[R]| rows.iter().map(|&row| row.into()).collect();
+        let (rows, draft_logits): (Vec<Scores<'a>>, Option<Vec<Scores<'a>>>) = (scores(rows), draft_logits.map(scores));
+        for (&row, &id) in rows.iter().zip(draft) {
             let vocab = self.vocabulary(row)?.len();
             if id as usize >= vocab {
                 return Err(Error::UnknownToken { name: "draft", id, vocab });
             }
         }
         let before = self.output().len();
-        let tokens = self.follow(rows, draft, draft_logits, masks);
+        let tokens = self.follow(&rows, draft, draft_logits.as_deref(), masks);
         if tokens.is_err() {
             self.rollback(self.output().len() - before)?;
         }
@@ -73,13 +76,13 @@ impl Sampler {
     /// Records token after token, up to the first that is not the draft's, or to an error.
     fn follow(
         &mut self,
-        rows: &[&[f32]],
+        rows: &[Scores<'_>],
         draft: &[u32],
-        draft_logits: Option<&[&[f32]]>,
+        draft_logits: Option<&[Scores<'_>]>,
         masks: Option<&[&[u32]]>,
     ) -> Result<Vec<u32>, Error> {
         let mut tokens = Vec::with_capacity(rows.len());
-        for (at, row) in rows.iter().enumerate() {
+        for (at, &row) in rows.iter().enumerate() {
             let mask = masks.map(|masks| masks[at]);
             let drafted = draft.get(at).copied();
             let result = match drafted.zip(draft_logits) {
@@ -98,7 +101,13 @@ impl Sampler {
 
     /// The token of the draft, drawn from its `logits`, or the one in its place; with its log-probability, as
     /// [`Self::decide`].
-    fn judge(&mut self, row: &[f32], mask: Option<&[u32]>, drafted: u32, logits: &[f32]) -> Result<(u32, f64), Error> {
+    fn judge(
+        &mut self,
+        row: Scores<'_>,
+        mask: Option<&[u32]>,
+        drafted: u32,
+        logits: Scores<'_>,
+    ) -> Result<(u32, f64), Error> {
         let vocab = self.vocabulary(row)?.len();
         if logits.len() < vocab || (self.vocab_size.is_none() && logits.len() > vocab) {
             let what = format!("{} scores where rows have {}", logits.len(), row.len());
@@ -107,15 +116,13 @@ impl Sampler {
         let address = self.address(self.stream);
         let policy = self.plan.policy;
         with_workspace(|workspace| {
-            let mut draft =
-                Candidates::new(self.kernels, &logits[..vocab], workspace, Sums::Exact(1.0)).map_err(|error| {
-                    match error {
-                        Error::BadScore { token, value, .. } => {
-                            let what = format!("token {token} has the score {value}: scores must be finite or -inf");
-                            Error::Draft { row: None, token: Some(token), what }
-                        }
-                        other => other,
+            let mut draft = Candidates::new(self.kernels, logits.slice(0..vocab), workspace, Sums::Exact(1.0))
+                .map_err(|error| match error {
+                    Error::BadScore { token, value, .. } => {
+                        let what = format!("token {token} has the score {value}: scores must be finite or -inf");
+                        Error::Draft { row: None, token: Some(token), what }
                     }
+                    other => other,
                 })?;
             if draft.score(drafted) == f32::NEG_INFINITY {
                 let what = format!("token {drafted} of draft has the score -inf: it was not drawn from these");

@@ -16,17 +16,14 @@ pub(super) fn apply(
 ) -> Result<(), Error> {
     let vocab = candidates.vocabulary();
     let mut scores = vec![f32::NEG_INFINITY; width.max(vocab)];
-    for (id, x) in candidates.iter() {
-        scores[id as usize] = x;
-    }
+    candidates.for_each(|id, x| scores[id as usize] = x);
     for processor in processors {
         let before = scores.clone();
-        let failed = |token| move |failure| Error::Processor { row: None, token, failure };
-        processor.run(context, &mut scores).map_err(failed(None))?;
+        processor.run(context, &mut scores).map_err(failed)?;
         if let Some(token) = scores[..vocab].iter().position(|x| x.is_nan() || *x == f32::INFINITY) {
             let what =
                 format!("a processor gave token {token} the score {}: scores must be finite or -inf", scores[token]);
-            return Err(failed(Some(token))(Failure::Answer(what)));
+            return Err(failed(Failure::Answer { token: Some(token), what }));
         }
         for (x, _) in scores.iter_mut().zip(&before).filter(|(_, before)| **before == f32::NEG_INFINITY) {
             *x = f32::NEG_INFINITY;
@@ -34,4 +31,8 @@ pub(super) fn apply(
     }
     candidates.rescore(&scores);
     Ok(())
+}
+
+fn failed(failure: Failure) -> Error {
+    Error::Processor { row: None, failure }
 }

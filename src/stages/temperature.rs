@@ -38,7 +38,5 @@ fn dynamic(candidates: &mut Candidates<'_>, temperature: f64, range: f64, expone
 pub(crate) fn write_scaled(candidates: &Candidates<'_>, out: &mut [f32]) {
     out.fill(f32::NEG_INFINITY);
     let (temperature, max) = (candidates.temperature(), candidates.max());
-    for (id, x) in candidates.iter() {
-        out[id as usize] = scaled(x, max, temperature);
-    }
+    candidates.for_each(|id, x| out[id as usize] = scaled(x, max, temperature));
 }

@@ -35,9 +35,9 @@ FLOORS = [
     {"kernels::generic"},
 ]
 # Plain values: whoever wants may know them, and they know only each other.
-VALUES = {"error", "history", "params", "processor", "profile", "rng", "stage", "state", "threads"}
+VALUES = {"error", "history", "params", "processor", "profile", "rng", "scores", "stage", "state", "threads"}
 # What `kernels` hands down: the types that its table and its loops speak in.
-HANDED_DOWN = {"kernels::Base", "kernels::Block", "kernels::Kernels"}
+HANDED_DOWN = {"kernels::Base", "kernels::Block", "kernels::Kernels", "kernels::Readers"}
 
 BELOW = {room: set().union(*FLOORS[floor + 1 :]) for floor, rooms in enumerate(FLOORS) for room in rooms}
 

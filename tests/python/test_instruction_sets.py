@@ -1,4 +1,4 @@
-"""Every instruction set gives the same bits: tokens, scores and log-probabilities.
+"""Every instruction set gives the same bits, of every precision: tokens, scores and log-probabilities.
 
 The choice is made once per process, so each set runs in a process of its own, and the test prints which ran.
 """
@@ -15,27 +15,41 @@ import sortition
 
 SCRIPT = """
 import hashlib
+import ml_dtypes
 import numpy as np
 import sortition as st
 
-digest = hashlib.sha256()
 rng = np.random.default_rng(20261129)
 settings = {}, dict(temperature=0.7, top_k=50, top_p=0.9), dict(top_p=0.95), dict(temperature=1.3, min_p=0.02)
+
+
+def digest(row):
+    digest = hashlib.sha256()
+    for params in settings:
+        sampler = st.Sampler(st.SamplingParams(seed=row.size, **params))
+        draw = sampler.draw(row, logprobs=min(row.size, 5))
+        digest.update(repr(draw).encode())
+        digest.update(sampler.process(row).tobytes())
+    digest.update(st.softmax(row).tobytes())
+    digest.update(st.log_softmax(row).tobytes())
+    digest.update(repr((st.logsumexp(row), st.entropy(row), st.argmax(row))).encode())
+    digest.update(st.top_p(row, 0.9).tobytes())
+    return digest.digest()
+
+
+every = hashlib.sha256()
 for size in (1, 2, 15, 16, 17, 33, 1000, 32000, 151936):
     for kind in (3.0, 100.0, 1e30, 0.0):
         row = (rng.normal(size=size) * kind).astype(np.float32)
         row[rng.random(size) < 0.1] = -np.inf
         row[size // 2] = 0.5
-        for params in settings:
-            sampler = st.Sampler(st.SamplingParams(seed=size, **params))
-            draw = sampler.draw(row, logprobs=min(size, 5))
-            digest.update(repr(draw).encode())
-            digest.update(sampler.process(row).tobytes())
-        digest.update(st.softmax(row).tobytes())
-        digest.update(st.log_softmax(row).tobytes())
-        digest.update(repr((st.logsumexp(row), st.entropy(row), st.argmax(row))).encode())
-        digest.update(st.top_p(row, 0.9).tobytes())
-print(st.info()["isa"], digest.hexdigest())
+        every.update(digest(row))
+        for half in (ml_dtypes.bfloat16, np.float16):
+            if half is ml_dtypes.bfloat16 or kind < 1e30:
+                narrow = row.astype(half)
+                every.update(digest(narrow))
+                assert digest(narrow) == digest(narrow.astype(np.float32)), (size, kind, half)
+print(st.info()["isa"], every.hexdigest())
 """
 
 

@@ -156,7 +156,8 @@ def test_what_a_processor_raises_reaches_the_caller(call: str) -> None:
         (np.zeros(4, np.complex64), None, "real numbers or None, got array"),
         ([0.0, 0.0, float("nan"), 0.0], 2, "gave token 2 the score NaN: scores must be finite or -inf"),
         ([0.0, INF, 0.0, 0.0], 1, "gave token 1 the score inf"),
-        ([0.0, 1e300, 0.0, 0.0], 1, "gave token 1 the score inf"),
+        ([0.0, 1e300, 0.0, 0.0], 1, "gave token 1 the score 1e+300"),
+        ([0.0, 0.0, 0.0, -4e38], 3, "gave token 3 the score -4e+38"),
         ([float("nan"), 0.0, 0.0, 0.0], 0, "gave token 0 the score NaN"),
     ],
 )

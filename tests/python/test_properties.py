@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -113,19 +112,6 @@ def test_the_layout_of_the_array_does_not_matter(layout: str, request: dict[str,
     (one, _), (other, _) = twins(request), twins(request)
     row = STRIDES[layout](request["row"])
     assert one.sample(row, mask=request["mask"]) == other.sample(request["row"], mask=request["mask"])
-
-
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["float16", "bfloat16"])
-@given(request=requests())
-def test_half_precision_rows_draw_what_their_values_as_float32_draw(dtype: type, request: dict[str, Any]) -> None:
-    """A narrower type holds the same numbers, less exactly: nothing else changes."""
-    with np.errstate(over="ignore"):
-        row = request["row"].astype(dtype)
-    assume(not (row.astype(np.float32) == np.inf).any())
-    assume(request["mask"] is None)
-    assume((row.astype(np.float32) > -np.inf).any())
-    (one, _), (other, _) = twins(request), twins(request)
-    assert one.sample(row) == other.sample(row.astype(np.float32))
 
 
 @given(data=st.data(), size=st.sampled_from([1, 2, 17, 64]), count=st.integers(1, 9), seed=seeds)

@@ -1,32 +1,38 @@
-//! 256-bit vectors: AVX2 and FMA. Sixteen lanes are two registers.
+//! 256-bit vectors: AVX2, FMA and F16C. Sixteen lanes are two registers.
 
 #![expect(unsafe_code, reason = "vendor intrinsics")]
 
 use std::arch::x86_64::{
-    __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_UNORD_Q, _mm256_add_epi32, _mm256_add_pd, _mm256_add_ps, _mm256_and_ps,
-    _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castps256_ps128, _mm256_castsi256_ps,
-    _mm256_cmp_ps, _mm256_cmpeq_epi32, _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
-    _mm256_loadu_si256, _mm256_max_ps, _mm256_movemask_ps, _mm256_mul_pd, _mm256_mul_ps, _mm256_or_ps,
-    _mm256_permutevar8x32_epi32, _mm256_permutevar8x32_ps, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps,
-    _mm256_setr_epi32, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps,
-    _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_pd, _mm256_sub_ps,
+    __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_UNORD_Q, _mm_loadu_si128, _mm256_add_epi32, _mm256_add_pd,
+    _mm256_add_ps, _mm256_and_ps, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castps256_ps128,
+    _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cmpeq_epi32, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_pd,
+    _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_ps, _mm256_movemask_ps,
+    _mm256_mul_pd, _mm256_mul_ps, _mm256_or_ps, _mm256_permutevar8x32_epi32, _mm256_permutevar8x32_ps,
+    _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setzero_pd, _mm256_setzero_ps,
+    _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_pd,
+    _mm256_sub_ps,
 };
+
+use half::{bf16, f16};
 
 use crate::kernels::generic::{LANES, Simd};
 
-super::kernels!("avx2", Avx2::new(), features = "avx2,fma,popcnt");
+super::kernels!("avx2", Avx2::new(), features = "avx2,fma,f16c,popcnt");
 
 pub(super) fn detect() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("popcnt")
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
+        && is_x86_feature_detected!("popcnt")
 }
 
-/// Proof that AVX2 and FMA are enabled.
+/// Proof that AVX2, FMA and F16C are enabled.
 #[derive(Clone, Copy)]
 struct Avx2(());
 
 impl Avx2 {
     // A safe function with target features can be called safely only where they are on, and so the value is a proof.
-    #[target_feature(enable = "avx2,fma")]
+    #[target_feature(enable = "avx2,fma,f16c")]
     fn new() -> Self {
         Self(())
     }
@@ -35,7 +41,7 @@ impl Avx2 {
 /// An intrinsic, called in a method of the token.
 macro_rules! proven {
     ($call:expr) => {
-        // SAFETY: a method was called, so there is an `Avx2`, so AVX2 and FMA are enabled; and every address comes from
+        // SAFETY: a method was called, so there is an `Avx2`, so AVX2, FMA and F16C are enabled; and every address comes from
         // a reference to at least as many elements as the register holds.
         unsafe { $call }
     };
@@ -72,8 +78,23 @@ impl Simd for Avx2 {
         proven!([_mm256_set1_ps(x); 2])
     }
     #[inline(always)]
-    fn load(self, xs: &[f32; LANES]) -> [__m256; 2] {
+    fn load_f32(self, xs: &[f32; LANES]) -> [__m256; 2] {
         proven!([_mm256_loadu_ps(xs.as_ptr()), _mm256_loadu_ps(xs.as_ptr().add(8))])
+    }
+    #[inline(always)]
+    fn load_f16(self, xs: &[f16; LANES]) -> [__m256; 2] {
+        proven!([
+            _mm256_cvtph_ps(_mm_loadu_si128(xs.as_ptr().cast())),
+            _mm256_cvtph_ps(_mm_loadu_si128(xs.as_ptr().add(8).cast())),
+        ])
+    }
+    #[inline(always)]
+    fn load_bf16(self, xs: &[bf16; LANES]) -> [__m256; 2] {
+        proven!({
+            let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(xs.as_ptr().cast()));
+            let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(xs.as_ptr().add(8).cast()));
+            [_mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)), _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high))]
+        })
     }
     #[inline(always)]
     fn store(self, [low, high]: [__m256; 2], out: &mut [f32; LANES]) {

@@ -32,49 +32,57 @@ pub(super) static CANDIDATES: &[Candidate] = &[
 /// With features, a kernel is compiled inside a function that enables them, which is the one dispatch point.
 macro_rules! kernels {
     ($name:literal, $token:expr $(, features = $features:literal)?) => {
-        pub(super) static KERNELS: $crate::kernels::Kernels = $crate::kernels::Kernels {
-            name: $name, scan, scan_copy, lane_maxima, mass, mass_rough, mass_out, mass_from, mass_from_rough, bracket, weights, moment, spread, least,
-            gather, position, count, shift, subtract, multiply, mask, complete,
-        };
+        use $crate::kernels::generic::{self, Element};
+        use $crate::kernels::{Base, Block, Kernels, Readers};
 
-        use $crate::kernels::{Base, Block, generic};
+        pub(super) static KERNELS: Kernels =
+            Kernels { name: $name, f32: readers(), f16: readers(), bf16: readers(), multiply, mask };
+
+        const fn readers<E: Element>() -> Readers<E> {
+            Readers {
+                scan, scan_copy, lane_maxima, mass, mass_rough, mass_out, mass_from, mass_from_rough, bracket, weights,
+                moment, spread, least, gather, position, count, shift, subtract, complete,
+            }
+        }
 
         $crate::kernels::arch::kernels! { @instantiate $token, ($($features)?),
-            fn scan(xs: &[f32], blocks: &mut [Block]) -> bool = generic::scan::scan;
-            fn scan_copy(xs: &[f32], out: &mut [f32], blocks: &mut [Block]) -> bool = generic::scan::scan_copy;
-            fn lane_maxima(xs: &[f32], span: usize, maxima: &mut [f32]) -> () = generic::scan::lane_maxima;
-            fn mass(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, true>;
-            fn mass_rough(xs: &[f32], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, false>;
-            fn mass_out(xs: &[f32], base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool = generic::mass::mass_out;
-            fn mass_from(xs: &[f32], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
-                = generic::mass::mass_from::<_, true>;
-            fn mass_from_rough(xs: &[f32], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
-                = generic::mass::mass_from::<_, false>;
-            fn bracket(
-                xs: &[f32], base: Base, max: f32, range: [f32; 2], blocks: &mut [Block], values: &mut [f32],
+            fn scan<E>(xs: &[E], blocks: &mut [Block]) -> bool = generic::scan::scan;
+            fn scan_copy<E>(xs: &[E], out: &mut [f32], blocks: &mut [Block]) -> bool = generic::scan::scan_copy;
+            fn lane_maxima<E>(xs: &[E], span: usize, maxima: &mut [f32]) -> () = generic::scan::lane_maxima;
+            fn mass<E>(xs: &[E], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, _, true>;
+            fn mass_rough<E>(xs: &[E], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, _, false>;
+            fn mass_out<E>(xs: &[E], base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool
+                = generic::mass::mass_out;
+            fn mass_from<E>(xs: &[E], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
+                = generic::mass::mass_from::<_, _, true>;
+            fn mass_from_rough<E>(xs: &[E], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
+                = generic::mass::mass_from::<_, _, false>;
+            fn bracket<E>(
+                xs: &[E], base: Base, max: f32, range: [f32; 2], blocks: &mut [Block], values: &mut [f32],
                 indices: &mut [u32]
             ) -> usize = generic::mass::bracket;
-            fn weights(xs: &[f32], base: Base, max: f32, out: &mut [f32]) -> () = generic::mass::weights;
-            fn moment(xs: &[f32], base: Base, max: f32) -> f64 = generic::mass::moment;
-            fn spread(xs: &[f32], center: f32) -> [f64; 2] = generic::spread::spread;
-            fn least(xs: &[f32]) -> f32 = generic::spread::least;
-            fn gather(xs: &[f32], blocks: &[Block], threshold: f32, values: &mut [f32], indices: &mut [u32]) -> usize
-                = generic::gather::gather;
-            fn position(xs: &[f32], threshold: f32) -> Option<usize> = generic::lookup::position;
-            fn count(xs: &[f32], threshold: f32) -> usize = generic::lookup::count;
-            fn shift(xs: &[f32], max: f32, out: &mut [f32]) -> () = generic::write::shift;
-            fn subtract(xs: &[f32], max: f32, log_total: f32, out: &mut [f32]) -> () = generic::write::subtract;
+            fn weights<E>(xs: &[E], base: Base, max: f32, out: &mut [f32]) -> () = generic::mass::weights;
+            fn moment<E>(xs: &[E], base: Base, max: f32) -> f64 = generic::mass::moment;
+            fn spread<E>(xs: &[E], center: f32) -> [f64; 2] = generic::spread::spread;
+            fn least<E>(xs: &[E]) -> f32 = generic::spread::least;
+            fn gather<E>(
+                xs: &[E], blocks: &[Block], threshold: f32, values: &mut [f32], indices: &mut [u32]
+            ) -> usize = generic::gather::gather;
+            fn position<E>(xs: &[E], threshold: f32) -> Option<usize> = generic::lookup::position;
+            fn count<E>(xs: &[E], threshold: f32) -> usize = generic::lookup::count;
+            fn shift<E>(xs: &[E], max: f32, out: &mut [f32]) -> () = generic::write::shift;
+            fn subtract<E>(xs: &[E], max: f32, log_total: f32, out: &mut [f32]) -> () = generic::write::subtract;
+            fn complete<E>(xs: &[E], words: &[u32], out: &mut [f32]) -> () = generic::write::complete;
             fn multiply(xs: &mut [f32], factor: [f32; 2]) -> () = generic::write::multiply;
             fn mask(xs: &mut [f32], words: &[u32]) -> () = generic::write::mask;
-            fn complete(xs: &[f32], words: &[u32], out: &mut [f32]) -> () = generic::write::complete;
         }
     };
     (@instantiate $token:expr, ($features:literal), $(
-        fn $kernel:ident($($arg:ident: $type:ty),*) -> $result:ty = $generic:path;
+        fn $kernel:ident$(<$e:ident>)?($($arg:ident: $type:ty),*) -> $result:ty = $generic:path;
     )*) => { $(
-        fn $kernel($($arg: $type),*) -> $result {
+        fn $kernel$(<$e: Element>)?($($arg: $type),*) -> $result {
             #[target_feature(enable = $features)]
-            fn inner($($arg: $type),*) -> $result {
+            fn inner$(<$e: Element>)?($($arg: $type),*) -> $result {
                 $generic($token, $($arg),*)
             }
             // SAFETY: this function is reached through the table alone, and the table only after `detect`, which
@@ -84,9 +92,9 @@ macro_rules! kernels {
         }
     )* };
     (@instantiate $token:expr, (), $(
-        fn $kernel:ident($($arg:ident: $type:ty),*) -> $result:ty = $generic:path;
+        fn $kernel:ident$(<$e:ident>)?($($arg:ident: $type:ty),*) -> $result:ty = $generic:path;
     )*) => { $(
-        fn $kernel($($arg: $type),*) -> $result {
+        fn $kernel$(<$e: Element>)?($($arg: $type),*) -> $result {
             $generic($token, $($arg),*)
         }
     )* };

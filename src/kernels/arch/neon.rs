@@ -5,9 +5,14 @@
 use std::arch::aarch64::{
     float32x4_t, float64x2_t, uint32x4_t, vaddq_f32, vaddq_f64, vaddq_s32, vaddvq_u32, vandq_u32, vbslq_f32, vceqq_f32,
     vceqq_u32, vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64, vdupq_n_u32, vfmaq_f32,
-    vget_low_f32, vld1q_f32, vld1q_u32, vmaxq_f32, vmaxvq_f32, vmaxvq_u32, vmulq_f32, vmulq_f64, vmvnq_u32, vorrq_u32,
-    vreinterpretq_f32_s32, vreinterpretq_s32_f32, vshlq_n_s32, vst1q_f32, vst1q_f64, vsubq_f32, vsubq_f64, vsubq_s32,
+    vget_low_f32, vld1_u16, vld1q_f32, vld1q_u32, vmaxq_f32, vmaxvq_f32, vmaxvq_u32, vmulq_f32, vmulq_f64, vmvnq_u32,
+    vorrq_u32, vreinterpretq_f32_s32, vreinterpretq_f32_u32, vreinterpretq_s32_f32, vshll_n_u16, vshlq_n_s32,
+    vst1q_f32, vst1q_f64, vsubq_f32, vsubq_f64, vsubq_s32,
 };
+
+use std::arch::asm;
+
+use half::{bf16, f16};
 
 use crate::kernels::generic::{LANES, Simd};
 
@@ -75,8 +80,26 @@ impl Simd for Neon {
         proven!([vdupq_n_f32(x); 4])
     }
     #[inline(always)]
-    fn load(self, xs: &[f32; LANES]) -> Quad {
+    fn load_f32(self, xs: &[f32; LANES]) -> Quad {
         each!(|i| vld1q_f32(xs.as_ptr().add(4 * i)))
+    }
+    #[inline(always)]
+    fn load_f16(self, xs: &[f16; LANES]) -> Quad {
+        each!(|i| {
+            let wide: float32x4_t;
+            // The intrinsic came with Rust 1.94.
+            asm!(
+                "fcvtl {wide:v}.4s, {half:v}.4h",
+                half = in(vreg) vld1_u16(xs.as_ptr().add(4 * i).cast()),
+                wide = lateout(vreg) wide,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+            wide
+        })
+    }
+    #[inline(always)]
+    fn load_bf16(self, xs: &[bf16; LANES]) -> Quad {
+        each!(|i| vreinterpretq_f32_u32(vshll_n_u16::<16>(vld1_u16(xs.as_ptr().add(4 * i).cast()))))
     }
     #[inline(always)]
     fn store(self, v: Quad, out: &mut [f32; LANES]) {

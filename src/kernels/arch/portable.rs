@@ -1,5 +1,7 @@
 //! Plain arrays, for any CPU. The compiler makes of them what the target's baseline has.
 
+use half::{bf16, f16};
+
 use crate::kernels::generic::{LANES, Simd};
 
 super::kernels!("portable", Portable);
@@ -7,6 +9,19 @@ super::kernels!("portable", Portable);
 /// Needs no proof.
 #[derive(Clone, Copy)]
 struct Portable;
+
+/// The `f32` of a binary16, without a branch: five bits of exponent, biased by 15, become eight, biased by 127.
+#[inline(always)]
+fn widened(half: u16) -> f32 {
+    const REBIAS: u32 = (127 - 15) << 23;
+    let sign = u32::from(half & 0x8000) << 16;
+    let rest = u32::from(half & 0x7fff) << 13;
+    // Of a subnormal: put behind a leading one that it lacks, which is then taken away; both are normal, so it is exact.
+    let tiny = f32::from_bits(rest + REBIAS + (1 << 23)) - f32::from_bits(REBIAS + (1 << 23));
+    // Infinity and NaN have all bits of the exponent set, before and after.
+    let usual = if rest >= 0x1f << 23 { rest + 2 * REBIAS } else { rest + REBIAS };
+    f32::from_bits(sign | if rest < 1 << 23 { tiny.to_bits() } else { usual })
+}
 
 /// `a · b + c`, rounded once, without the instruction.
 ///
@@ -59,8 +74,16 @@ impl Simd for Portable {
         [x; LANES]
     }
     #[inline(always)]
-    fn load(self, xs: &[f32; LANES]) -> [f32; LANES] {
+    fn load_f32(self, xs: &[f32; LANES]) -> [f32; LANES] {
         *xs
+    }
+    #[inline(always)]
+    fn load_f16(self, xs: &[f16; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| widened(xs[i].to_bits()))
+    }
+    #[inline(always)]
+    fn load_bf16(self, xs: &[bf16; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| f32::from_bits(u32::from(xs[i].to_bits()) << 16))
     }
     #[inline(always)]
     fn store(self, v: [f32; LANES], out: &mut [f32; LANES]) {

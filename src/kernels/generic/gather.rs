@@ -3,7 +3,7 @@
 //! Blocks whose maximum is below the threshold are not read. In the others each vector is compared at once, and its
 //! lanes that pass are moved to the front and stored whole: the next store overwrites what was too much.
 
-use super::{BLOCK, LANES, Simd};
+use super::{BLOCK, Element, LANES, Simd};
 use crate::kernels::Block;
 
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
@@ -14,9 +14,9 @@ pub(super) const LANES_U32: u32 = LANES as u32;
 /// Writes the scores of at least `threshold` and their indices to the front of `values` and `indices`, and returns how
 /// many there are. Both must have room for all that pass and [`LANES`] more.
 #[inline(always)]
-pub(crate) fn gather<S: Simd>(
+pub(crate) fn gather<S: Simd, E: Element>(
     s: S,
-    xs: &[f32],
+    xs: &[E],
     blocks: &[Block],
     threshold: f32,
     values: &mut [f32],

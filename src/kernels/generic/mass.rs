@@ -21,7 +21,7 @@
 //! Limit: `|max · c|` at most 2^15. Beyond that the caller shifts the scores first (see `candidates`).
 
 use super::gather::{LANES_U32, push};
-use super::{BLOCK, LANES, Simd, scan::scan_block};
+use super::{BLOCK, Element, LANES, Simd, scan::scan_block};
 use crate::kernels::{Base, Block};
 
 /// 2^23 and half of it: the spacing of floats here is one, so adding it rounds to an integer.
@@ -86,7 +86,7 @@ impl<S: Simd> Top<S> {
 
     /// Writes the weights of `xs` to `out`, and returns them.
     #[inline(always)]
-    fn write(self, s: S, xs: &[f32; LANES], base: Base, out: &mut [f32; LANES]) -> S::F32 {
+    fn write<E: Element>(self, s: S, xs: &[E; LANES], base: Base, out: &mut [f32; LANES]) -> S::F32 {
         let weights = self.weight(s, s.load(xs), base);
         s.store(weights, out);
         weights
@@ -105,7 +105,7 @@ impl<S: Simd> Top<S> {
 /// Not `EXACT`, four weights at a time are added in `f32` first, which saves a quarter of the time: the sums are then right
 /// within [`ROUGH`], relative.
 #[inline(always)]
-pub(crate) fn mass<S: Simd, const EXACT: bool>(s: S, xs: &[f32], base: Base, blocks: &mut [Block]) -> bool {
+pub(crate) fn mass<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base: Base, blocks: &mut [Block]) -> bool {
     let mut nan = s.no_flags();
     for (xs, blocks) in xs.chunks(PANEL * BLOCK).zip(blocks.chunks_mut(PANEL)) {
         let mut max = f32::NEG_INFINITY;
@@ -118,7 +118,7 @@ pub(crate) fn mass<S: Simd, const EXACT: bool>(s: S, xs: &[f32], base: Base, blo
             let top = Top::new(s, max, base);
             for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
                 block.exponent = top.exponent;
-                block.sum = sum::<S, EXACT>(s, xs, base, top);
+                block.sum = sum::<S, E, EXACT>(s, xs, base, top);
             }
         }
     }
@@ -126,7 +126,7 @@ pub(crate) fn mass<S: Simd, const EXACT: bool>(s: S, xs: &[f32], base: Base, blo
 }
 
 #[inline(always)]
-fn sum<S: Simd, const EXACT: bool>(s: S, xs: &[f32], base: Base, top: Top<S>) -> f64 {
+fn sum<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base: Base, top: Top<S>) -> f64 {
     let mut sums = s.zero();
     let (vectors, tail) = xs.as_chunks::<LANES>();
     let (quads, vectors) = if EXACT { (&[][..], vectors) } else { vectors.as_chunks::<4>() };
@@ -146,7 +146,7 @@ fn sum<S: Simd, const EXACT: bool>(s: S, xs: &[f32], base: Base, top: Top<S>) ->
 
 /// Like the rough [`mass`], and writes the weights of each block to `out`, relative to two to the power of its exponent.
 #[inline(always)]
-pub(crate) fn mass_out<S: Simd>(s: S, xs: &[f32], base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool {
+pub(crate) fn mass_out<S: Simd, E: Element>(s: S, xs: &[E], base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool {
     let mut nan = s.no_flags();
     let panels = xs.chunks(PANEL * BLOCK).zip(out.chunks_mut(PANEL * BLOCK)).zip(blocks.chunks_mut(PANEL));
     for ((xs, out), blocks) in panels {
@@ -169,7 +169,7 @@ pub(crate) fn mass_out<S: Simd>(s: S, xs: &[f32], base: Base, blocks: &mut [Bloc
 }
 
 #[inline(always)]
-fn sum_out<S: Simd>(s: S, xs: &[f32], base: Base, top: Top<S>, out: &mut [f32]) -> f64 {
+fn sum_out<S: Simd, E: Element>(s: S, xs: &[E], base: Base, top: Top<S>, out: &mut [f32]) -> f64 {
     let mut sums = s.zero();
     let (vectors, tail) = xs.as_chunks::<LANES>();
     let (outs, out_tail) = out.as_chunks_mut::<LANES>();
@@ -194,9 +194,9 @@ fn sum_out<S: Simd>(s: S, xs: &[f32], base: Base, top: Top<S>, out: &mut [f32]) 
 /// Writes, for every block, the sum of the weights of the scores of at least `threshold`, relative to the rounded weight of
 /// `max`. Blocks whose maximum is below are not read.
 #[inline(always)]
-pub(crate) fn mass_from<S: Simd, const EXACT: bool>(
+pub(crate) fn mass_from<S: Simd, E: Element, const EXACT: bool>(
     s: S,
-    xs: &[f32],
+    xs: &[E],
     base: Base,
     max: f32,
     threshold: f32,
@@ -206,7 +206,7 @@ pub(crate) fn mass_from<S: Simd, const EXACT: bool>(
     top.least = s.max(top.least, s.splat(threshold));
     for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
         block.exponent = top.exponent;
-        block.sum = if block.max >= threshold { sum::<S, EXACT>(s, xs, base, top) } else { 0.0 };
+        block.sum = if block.max >= threshold { sum::<S, E, EXACT>(s, xs, base, top) } else { 0.0 };
     }
 }
 
@@ -214,9 +214,9 @@ pub(crate) fn mass_from<S: Simd, const EXACT: bool>(
 /// `indices`. Returns how many those are. Both must have room for them and [`LANES`] more.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "two results of one pass")]
-pub(crate) fn bracket<S: Simd>(
+pub(crate) fn bracket<S: Simd, E: Element>(
     s: S,
-    xs: &[f32],
+    xs: &[E],
     base: Base,
     max: f32,
     [low, high]: [f32; 2],
@@ -253,7 +253,7 @@ pub(crate) fn bracket<S: Simd>(
 
 /// Writes the weights of `xs`, relative to the rounded weight of a score of `max`.
 #[inline(always)]
-pub(crate) fn weights<S: Simd>(s: S, xs: &[f32], base: Base, max: f32, out: &mut [f32]) {
+pub(crate) fn weights<S: Simd, E: Element>(s: S, xs: &[E], base: Base, max: f32, out: &mut [f32]) {
     let top = Top::new(s, max, base);
     let (vectors, tail) = xs.as_chunks::<LANES>();
     let (outs, out_tail) = out.as_chunks_mut::<LANES>();
@@ -268,7 +268,7 @@ pub(crate) fn weights<S: Simd>(s: S, xs: &[f32], base: Base, max: f32, out: &mut
 /// The sum over all scores of weight times `x - max`, weights relative to the rounded weight of `max`. A score of -inf
 /// adds nothing: 0 · ln 0 is 0.
 #[inline(always)]
-pub(crate) fn moment<S: Simd>(s: S, xs: &[f32], base: Base, max: f32) -> f64 {
+pub(crate) fn moment<S: Simd, E: Element>(s: S, xs: &[E], base: Base, max: f32) -> f64 {
     let top = Top::new(s, max, base);
     let max = s.splat(max);
     let mut total = 0.0;

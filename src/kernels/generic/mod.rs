@@ -17,6 +17,9 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::inline_always, reason = "only inside a function with the CPU features on are these instructions")]
 
+use half::{bf16, f16};
+
+mod element;
 pub(super) mod gather;
 pub(super) mod lookup;
 pub(super) mod mass;
@@ -24,21 +27,22 @@ pub(super) mod scan;
 pub(super) mod spread;
 pub(super) mod write;
 
+pub(crate) use element::Element;
+
 /// Logical lanes of a vector, on every instruction set.
 pub(crate) const LANES: usize = 16;
 
 /// Scores of a block: the unit of maxima and of sums.
 pub(crate) const BLOCK: usize = 512;
 
-/// In bytes, on nearly every CPU.
-const CACHE_LINE: usize = 64;
-
-/// How many scores lie before the first that begins a cache line, at most fifteen; or all, if they are fewer.
+/// How many scores lie before the first from which on no vector crosses a cache line, at most fifteen; or all, if they are
+/// fewer.
 ///
 /// Vectors that cross lines are read at half the speed. Only what does not depend on where lanes begin may begin there.
 #[inline(always)]
-fn to_line(xs: &[f32]) -> usize {
-    xs.as_ptr().align_offset(CACHE_LINE).min(xs.len())
+fn to_line<E>(xs: &[E]) -> usize {
+    // A line has 64 bytes on nearly every CPU: one vector of single precision, or two of half.
+    xs.as_ptr().align_offset(size_of::<[E; LANES]>()).min(xs.len())
 }
 
 /// Sixteen lanes of `f32` and of `f64`, and the operations that the kernels need.
@@ -54,7 +58,9 @@ pub(crate) trait Simd: Copy {
     type Flags: Copy;
 
     fn splat(self, x: f32) -> Self::F32;
-    fn load(self, xs: &[f32; LANES]) -> Self::F32;
+    fn load_f32(self, xs: &[f32; LANES]) -> Self::F32;
+    fn load_f16(self, xs: &[f16; LANES]) -> Self::F32;
+    fn load_bf16(self, xs: &[bf16; LANES]) -> Self::F32;
     fn store(self, v: Self::F32, out: &mut [f32; LANES]);
 
     fn add(self, a: Self::F32, b: Self::F32) -> Self::F32;
@@ -112,12 +118,16 @@ pub(crate) trait Simd: Copy {
         ((a + e) + (c + g)) + ((b + f) + (d + h))
     }
 
+    /// Sixteen scores, exactly.
+    #[inline(always)]
+    fn load<E: Element>(self, xs: &[E; LANES]) -> Self::F32 {
+        E::load(self, xs)
+    }
+
     /// Up to fifteen scores, filled up with `fill`.
     #[inline(always)]
-    fn load_tail(self, xs: &[f32], fill: f32) -> Self::F32 {
-        let mut lanes = [fill; LANES];
-        lanes[..xs.len()].copy_from_slice(xs);
-        self.load(&lanes)
+    fn load_tail<E: Element>(self, xs: &[E], fill: f32) -> Self::F32 {
+        E::load_tail(self, xs, fill)
     }
 
     /// The first lanes, as many as `out` holds.

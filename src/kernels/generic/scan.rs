@@ -3,13 +3,13 @@
 //! One read of the row. Four accumulators hide the latency of `max`; one unordered compare checks two vectors for NaN.
 //! A maximum does not depend on the order, except that -0 and +0 are equal: a block's maximum is never -0.
 
-use super::{BLOCK, LANES, Simd, to_line};
+use super::{BLOCK, Element, LANES, Simd, to_line};
 use crate::kernels::Block;
 
 /// Writes the largest score of every block and returns whether any score is NaN. `blocks` has one entry per `BLOCK`
 /// scores, the last block may be short.
 #[inline(always)]
-pub(crate) fn scan<S: Simd>(s: S, xs: &[f32], blocks: &mut [Block]) -> bool {
+pub(crate) fn scan<S: Simd, E: Element>(s: S, xs: &[E], blocks: &mut [Block]) -> bool {
     let mut nan = s.no_flags();
     let (whole, last) = xs.as_chunks::<BLOCK>();
     let mut blocks = blocks.iter_mut();
@@ -22,14 +22,14 @@ pub(crate) fn scan<S: Simd>(s: S, xs: &[f32], blocks: &mut [Block]) -> bool {
     s.any(nan)
 }
 
-/// Like [`scan`], and copies the scores to `out`, which is as long: a row that will be changed is read once.
+/// Like [`scan`], and writes the scores as `f32` to `out`, which is as long: a row that will be changed is read once.
 #[inline(always)]
-pub(crate) fn scan_copy<S: Simd>(s: S, xs: &[f32], out: &mut [f32], blocks: &mut [Block]) -> bool {
+pub(crate) fn scan_copy<S: Simd, E: Element>(s: S, xs: &[E], out: &mut [f32], blocks: &mut [Block]) -> bool {
     let mut nan = s.no_flags();
     for ((xs, out), block) in xs.chunks(BLOCK).zip(out.chunks_mut(BLOCK)).zip(blocks) {
         block.max = scan_block(s, xs, &mut nan);
         // Still in the nearest cache.
-        out.copy_from_slice(xs);
+        E::widen(s, xs, out);
     }
     s.any(nan)
 }
@@ -39,7 +39,7 @@ pub(crate) fn scan_copy<S: Simd>(s: S, xs: &[f32], out: &mut [f32], blocks: &mut
 /// The vectors between the ends lie where a cache line begins, which in a near cache is nearly twice as fast. Those at the
 /// ends overlap with them, which a maximum does not mind.
 #[inline(always)]
-pub(super) fn scan_block<S: Simd>(s: S, xs: &[f32], nan: &mut S::Flags) -> f32 {
+pub(super) fn scan_block<S: Simd, E: Element>(s: S, xs: &[E], nan: &mut S::Flags) -> f32 {
     let (Some(first), Some(last)) = (xs.first_chunk(), xs.last_chunk()) else {
         let v = s.load_tail(xs, f32::NEG_INFINITY);
         *nan = s.flag_nan(*nan, v, v);
@@ -68,7 +68,7 @@ pub(super) fn scan_block<S: Simd>(s: S, xs: &[f32], nan: &mut S::Flags) -> f32 {
 /// Writes sixteen maxima for every `span` scores, one per lane: the largest score of sixteen interleaved parts. A last span
 /// that is short leaves -inf where a lane has nothing.
 #[inline(always)]
-pub(crate) fn lane_maxima<S: Simd>(s: S, xs: &[f32], span: usize, maxima: &mut [f32]) {
+pub(crate) fn lane_maxima<S: Simd, E: Element>(s: S, xs: &[E], span: usize, maxima: &mut [f32]) {
     let (outs, _) = maxima.as_chunks_mut::<LANES>();
     for (xs, out) in xs.chunks(span).zip(outs) {
         let mut max = s.splat(f32::NEG_INFINITY);

@@ -2,11 +2,11 @@
 //!
 //! Sums are `float64`, block by block, relative to a center that the caller chooses close enough for the digits.
 
-use super::{BLOCK, LANES, Simd};
+use super::{BLOCK, Element, LANES, Simd};
 
 /// The sums of `x - center` and of its square over all finite scores.
 #[inline(always)]
-pub(crate) fn spread<S: Simd>(s: S, xs: &[f32], center: f32) -> [f64; 2] {
+pub(crate) fn spread<S: Simd, E: Element>(s: S, xs: &[E], center: f32) -> [f64; 2] {
     let (lowest, middle) = (s.splat(f32::MIN), s.splat(center));
     let finite = |v| s.blend(s.at_least(v, lowest), v, middle);
     let mut total = [0.0; 2];
@@ -26,7 +26,7 @@ pub(crate) fn spread<S: Simd>(s: S, xs: &[f32], center: f32) -> [f64; 2] {
 
 /// The least finite score; +inf when there is none.
 #[inline(always)]
-pub(crate) fn least<S: Simd>(s: S, xs: &[f32]) -> f32 {
+pub(crate) fn least<S: Simd, E: Element>(s: S, xs: &[E]) -> f32 {
     let (lowest, none) = (s.splat(f32::MIN), s.splat(f32::NEG_INFINITY));
     let negated = |v| s.blend(s.at_least(v, lowest), s.sub(s.splat(0.0), v), none);
     let mut most = none;

@@ -1,10 +1,10 @@
 //! Kernels that write a row: shifted, scaled, masked.
 
-use super::{LANES, Simd, to_line};
+use super::{Element, LANES, Simd, to_line};
 
 /// `max(x - max, lowest finite)`, and -inf where `x` is -inf: what may be far below stays possible.
 #[inline(always)]
-pub(crate) fn shift<S: Simd>(s: S, xs: &[f32], max: f32, out: &mut [f32]) {
+pub(crate) fn shift<S: Simd, E: Element>(s: S, xs: &[E], max: f32, out: &mut [f32]) {
     let max = s.splat(max);
     let (vectors, tail) = xs.as_chunks::<LANES>();
     let (outs, out_tail) = out.as_chunks_mut::<LANES>();
@@ -25,7 +25,7 @@ fn shifted<S: Simd>(s: S, x: S::F32, max: S::F32) -> S::F32 {
 
 /// `(x - max) - log_total`.
 #[inline(always)]
-pub(crate) fn subtract<S: Simd>(s: S, xs: &[f32], max: f32, log_total: f32, out: &mut [f32]) {
+pub(crate) fn subtract<S: Simd, E: Element>(s: S, xs: &[E], max: f32, log_total: f32, out: &mut [f32]) {
     let (max, log_total) = (s.splat(max), s.splat(log_total));
     let (vectors, tail) = xs.as_chunks::<LANES>();
     let (outs, out_tail) = out.as_chunks_mut::<LANES>();
@@ -71,7 +71,7 @@ pub(crate) fn mask<S: Simd>(s: S, xs: &mut [f32], words: &[u32]) {
 
 /// Copies `xs` to `out`, but where a bit of `words` is set.
 #[inline(always)]
-pub(crate) fn complete<S: Simd>(s: S, xs: &[f32], words: &[u32], out: &mut [f32]) {
+pub(crate) fn complete<S: Simd, E: Element>(s: S, xs: &[E], words: &[u32], out: &mut [f32]) {
     let (vectors, tail) = xs.as_chunks::<LANES>();
     let (outs, out_tail) = out.as_chunks_mut::<LANES>();
     for (i, (v, out)) in vectors.iter().zip(outs).enumerate() {
