@@ -83,23 +83,27 @@ impl Candidates<'_> {
 
     /// A lower bound of the k-th largest score; `f32::MIN` when there is no good one.
     pub(super) fn bound(&mut self, k: usize) -> f32 {
-        if k * SPARE > self.scratch.blocks.len() {
-            self.whole();
+        if k * SPARE <= self.scratch.blocks.len() {
+            return self.block_bound(k);
         }
+        self.whole();
         let scores = super::scores(self.input, self.store, self.view);
+        let floats = &mut self.scratch.floats;
+        let parts = |span: usize| scores.len() / span * LANES;
+        let Some(span) = [BLOCK, BLOCK / 4].into_iter().find(|&span| k * SPARE <= parts(span)) else {
+            return f32::MIN;
+        };
+        floats.clear();
+        floats.resize(scores.len().div_ceil(span) * LANES, f32::NEG_INFINITY);
+        self.kernels.lane_maxima(scores, span, floats);
+        nth_largest(floats, k).max(f32::MIN)
+    }
+
+    /// The k-th largest maximum of a block; `k` is at most their number.
+    pub(super) fn block_bound(&mut self, k: usize) -> f32 {
         let Scratch { blocks, floats, .. } = &mut *self.scratch;
-        if k * SPARE <= blocks.len() {
-            floats.clear();
-            floats.extend(blocks.iter().map(|block| block.max));
-        } else {
-            let parts = |span: usize| scores.len() / span * LANES;
-            let Some(span) = [BLOCK, BLOCK / 4].into_iter().find(|&span| k * SPARE <= parts(span)) else {
-                return f32::MIN;
-            };
-            floats.clear();
-            floats.resize(scores.len().div_ceil(span) * LANES, f32::NEG_INFINITY);
-            self.kernels.lane_maxima(scores, span, floats);
-        }
+        floats.clear();
+        floats.extend(blocks.iter().map(|block| block.max));
         nth_largest(floats, k).max(f32::MIN)
     }
 

@@ -4,12 +4,12 @@
 //! out, they are sorted, and if they hold the mass the cut is found.
 //!
 //! If they do not, the row is flat, and the cut is bracketed (as in selection by Floyd and Rivest, with weights): a sample of
-//! about a thousand scores, sorted, tells between which two scores the mass is reached. One pass sums the weights above and
+//! about two thousand scores, sorted, tells between which two scores the mass is reached. One pass sums the weights above and
 //! takes out the scores between, a tenth of the row, where the same is done again, until little is left to sort. Should the
 //! sample have misled, all is halved by selection, each time towards the half in which the mass is reached.
 
 use super::cuts::{MET, SPARE, ascending, descending};
-use super::mass::Total;
+use super::mass::{Total, join};
 use super::{BLOCK, Candidates, LANES, Scratch, grow, scores};
 use crate::kernels::{Base, Block, Kernels};
 use crate::scores::Scores;
@@ -18,7 +18,7 @@ use crate::scores::Scores;
 const FEW: usize = 2048;
 
 /// So many scores are taken as a sample.
-const SAMPLE: usize = 1024;
+const SAMPLE: usize = 2048;
 
 /// So many parts have a maximum above the first bound.
 const FEW_PARTS: usize = 32;
@@ -70,11 +70,13 @@ impl Candidates<'_> {
     fn keep_mass_of(&mut self, total: Total, p: f64, min_keep: usize) -> bool {
         let needed = p * total.sum * MET;
         let length = self.scores().len();
-        let many = self.scratch.blocks.len() * LANES / SPARE;
+        let blocks = self.scratch.blocks.len();
+        let (half, many) = (blocks / 2, blocks * LANES / SPARE);
+        // Where the best few hold less than this share, some more do not hold it all.
+        let worth = if half > FEW_PARTS { 0.1 } else { f64::INFINITY };
         let mut heavy = Heavy { bound: f32::INFINITY, mass: 0.0 };
-        for parts in [FEW_PARTS, many, length] {
-            // Where the best few weigh next to nothing, the best thousand do not weigh enough.
-            if parts == many && heavy.mass < needed / 50.0 {
+        for (parts, share) in [(FEW_PARTS, 0.0), (half, worth), (many, 0.5), (length, 0.0)] {
+            if heavy.mass < needed * share {
                 continue;
             }
             let whole = parts == length || length <= FEW;
@@ -83,7 +85,7 @@ impl Candidates<'_> {
                 && total.shift == 0.0
                 && let Some(prefix) = self.bracketed(total.sum, needed, &heavy)
             {
-                if prefix.edge.in_doubt(needed, total.error) {
+                if !self.stands(&prefix.edge, needed, total, p) {
                     // The blocks' sums are those of the bracket now.
                     self.total = None;
                     return false;
@@ -91,15 +93,20 @@ impl Candidates<'_> {
                 self.keep_flat(&prefix, total, min_keep);
                 return true;
             }
-            let bound = if whole { f32::MIN } else { self.bound(parts) };
+            let bound = match parts {
+                _ if whole => f32::MIN,
+                _ if parts == half => self.block_bound(parts),
+                _ => self.bound(parts),
+            };
             let count = self.gather(bound);
             self.weigh_gathered(count, total);
             let Scratch { values, floats, keys, .. } = &mut *self.scratch;
-            let mass = floats[..count].iter().copied().map(f64::from).sum();
+            let mass = spread_sum(&floats[..count]);
             if mass >= needed || whole {
                 fill_keys(keys, &values[..count], &floats[..count]);
                 let edge = halved(keys, 0.0, needed);
-                if edge.as_ref().is_none_or(|edge| edge.in_doubt(needed, total.error)) && total.error > 0.0 {
+                let stands = edge.as_ref().map_or(total.error == 0.0, |edge| self.stands(edge, needed, total, p));
+                if !stands {
                     self.total = None;
                     return false;
                 }
@@ -111,6 +118,21 @@ impl Candidates<'_> {
             heavy = Heavy { bound, mass };
         }
         true
+    }
+
+    /// Whether the mass is reached at `edge`, also if `total`, of which it is a share, was only rough: then that is made exact.
+    fn stands(&mut self, edge: &Edge, needed: f64, total: Total, p: f64) -> bool {
+        if !edge.in_doubt(needed, total.error) {
+            return true;
+        }
+        let base = Base::new(self.temperature);
+        let scores = scores(self.input, self.store, self.view);
+        // Not in the blocks: their sums may be those of a bracket.
+        let inner = &mut self.scratch.inner;
+        inner.resize(self.scratch.blocks.len(), Block::default());
+        self.kernels.mass(scores, base, inner);
+        let needed = p * join(self.kernels, base, self.max, inner).sum * MET;
+        edge.before < needed && needed <= edge.mass
     }
 
     /// Finds the prefix of a flat row by bracketing; leaves the sums of what is above the bracket in the blocks, and what is
@@ -168,7 +190,7 @@ impl Candidates<'_> {
     /// blocks' sums are completed from inside the bracket.
     fn keep_flat(&mut self, prefix: &Prefix, total: Total, min_keep: usize) {
         let &Prefix { threshold, ties, inside, .. } = prefix;
-        let Scratch { blocks, values, indices, floats, .. } = &mut *self.scratch;
+        let Scratch { blocks, values, indices, floats, places, .. } = &mut *self.scratch;
         let values = &values[..inside];
         let surplus = values.iter().filter(|&&x| x == threshold).count() - ties;
         if min_keep > 1 {
@@ -184,14 +206,20 @@ impl Candidates<'_> {
         }
         let search = Search { kernels: self.kernels, base: Base::new(self.temperature), max: self.max };
         search.weigh(values, floats);
+        for (weight, &x) in floats.iter_mut().zip(values) {
+            *weight = if x >= threshold { *weight } else { 0.0 };
+        }
+        // Where each block's scores end among those inside: the last to write it is right, and no branch is to be foreseen.
+        places.clear();
+        places.resize(blocks.len(), 0);
+        for (&place, end) in indices[..inside].iter().zip(1..) {
+            places[place as usize / BLOCK] = end;
+        }
         let mut from = 0;
-        for (block, end) in blocks.iter_mut().zip((BLOCK..).step_by(BLOCK)) {
-            let run = indices[from..inside].partition_point(|&place| (place as usize) < end);
-            let run = from..from + run;
+        for (block, &end) in blocks.iter_mut().zip(&*places) {
+            let run = from..from.max(end as usize);
             from = run.end;
-            for (&x, &weight) in values[run.clone()].iter().zip(&floats[run]) {
-                block.sum += if x >= threshold { f64::from(weight) } else { 0.0 };
-            }
+            block.sum += spread_sum(&floats[run]);
         }
         self.floor = threshold;
         self.total = Some(Total { sum: sum(blocks), error: 0.0, ..total });
@@ -250,6 +278,19 @@ impl Search {
         let low = score_at(part * sum + error);
         [low.unwrap_or(f32::MIN), high.map_or(f32::INFINITY, f32::next_up)]
     }
+}
+
+/// The sum, by four accumulators in turn: one alone waits for itself.
+fn spread_sum(weights: &[f32]) -> f64 {
+    let (quads, rest) = weights.as_chunks::<4>();
+    let mut sums = [0.0; 4];
+    for quad in quads {
+        for (sum, &weight) in sums.iter_mut().zip(quad) {
+            *sum += f64::from(weight);
+        }
+    }
+    let [a, b, c, d] = sums;
+    ((a + b) + (c + d)) + rest.iter().copied().map(f64::from).sum::<f64>()
 }
 
 fn sum(blocks: &[Block]) -> f64 {
