@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from goodness import assert_follows
 from sortition import ParameterError, Sampler, SamplingParams
-from test_distribution import assert_follows
 
 ZIPF = np.log(1.0 / np.arange(1, 5001)).astype(np.float32)
 """Chances by Zipf's law over 5,000 tokens: an entropy of 9.3 bits, which leaves room to steer."""

@@ -293,7 +293,9 @@ def kept(stage: str, scores: Scores, temperature: float, asked: Request) -> cuts
         "top_h": {"whole": switches.top_h_whole},
         "xtc": {"protect": asked.get("xtc_protect", ()), "or_nothing": switches.xtc_or_nothing},
     }
-    value = asked.get({"typical": "typical_p", "xtc": "xtc_threshold"}.get(stage, stage))
+    value = (
+        asked.get("xtc_threshold", 0.1) if stage == "xtc" else asked.get("typical_p" if stage == "typical" else stage)
+    )
     if stage == "xtc" and asked.coin(philox.XTC) >= asked.get("xtc_probability"):
         return scores > -np.inf
     cut = getattr(cuts, stage)
