@@ -56,6 +56,7 @@ LAWS: dict[str, dict[str, Any]] = {
     "mirostat 2, warm": {"mirostat": 2, "mirostat_tau": 1.0, "mirostat_eta": 0.5, "temperature": 1.5},
     "adaptive-p": {"adaptive_target": 0.2, "adaptive_decay": 0.3},
     "adaptive-p without a memory": {"adaptive_target": 0.15, "adaptive_decay": 0.0},
+    "adaptive-p behind cuts": {"adaptive_target": 0.25, "adaptive_decay": 0.5, "top_k": 4, "temperature": 1.3},
     "repetition": {"repetition_penalty": 1.8},
     "frequency and presence": {"frequency_penalty": 0.7, "presence_penalty": -0.4},
     "no 2-gram twice": {"no_repeat_ngram": 2},

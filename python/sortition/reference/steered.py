@@ -1,4 +1,4 @@
-"""Policies with a memory, in the place of the cuts: mirostat (arXiv 2007.14966) and adaptive-p.
+"""Policies with a memory: mirostat (arXiv 2007.14966) in the place of the cuts, and adaptive-p behind them.
 
 The memory of mirostat is one number, mu: twice tau at first. That of adaptive-p is a decaying sum of the chances of
 the tokens drawn, and the sum of the decays.
