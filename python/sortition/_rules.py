@@ -50,14 +50,15 @@ def seed(name: str, value: Any) -> int:
     return whole
 
 
-def listed(name: str, legal: str, value: Any) -> list[Any]:
-    """The items of a collection, which text and mappings are none of."""
+def listed(name: str, legal: str, value: Any, whole: Any = None) -> list[Any]:
+    """The items of a collection, which text and mappings are none of; an error shows the whole that it is part of."""
+    whole = value if whole is None else whole
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        refuse(name, legal, value)
+        refuse(name, legal, whole)
     try:
         return list(value)
     except TypeError:  # a NumPy array without a dimension says that it can be iterated
-        refuse(name, legal, value)
+        refuse(name, legal, whole)
 
 
 def ids(name: str, value: Any) -> tuple[int, ...]:
@@ -72,7 +73,7 @@ def ids(name: str, value: Any) -> tuple[int, ...]:
 def runs(name: str, value: Any) -> tuple[tuple[int, ...], ...]:
     """Sequences of ids, in which an id may come twice."""
     legal = "a collection of sequences of token ids"
-    found = [listed(name, legal, run) for run in listed(name, legal, value)]
+    found = [listed(name, legal, run, value) for run in listed(name, legal, value)]
     return tuple(dict.fromkeys(tuple(integer(name, item, least=0, below=2**32) for item in run) for run in found))
 
 
