@@ -69,8 +69,8 @@ pub(crate) struct Case {
     pub(crate) call: Option<String>,
     #[serde(default)]
     pub(crate) args: Table,
-    pub(crate) draft: Option<Value>,
-    pub(crate) draft_probs: Option<Value>,
+    pub(crate) draft: Option<Vec<u32>>,
+    pub(crate) draft_probs: Option<Vec<f64>>,
     pub(crate) table: Option<Value>,
     width: Option<Value>,
     alpha: Option<Value>,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use sortition::rng::{Purpose, coin};
 use sortition::{Draw, Error, Sampler, sample_rows};
 use toml::Value;
 
@@ -20,7 +21,6 @@ pub(crate) fn elsewhere(case: &Case, expectation: &str) -> Option<String> {
     let reason = match expectation {
         _ if case.pieces.is_some() || case.byte_pieces.is_some() => "the loop and its text are Python's",
         _ if case.table.is_some() => "beam search is Python's",
-        _ if case.draft.is_some() || case.draft_probs.is_some() => "the verification of drafts is Python's",
         "json_safe" => "the dictionary of a draw is Python's",
         "input_unchanged" => "a row comes as a shared slice, which nothing can change",
         "twice" if wanted == Some("differs") => "a seed from the system is Python's: the crate takes a number",
@@ -55,6 +55,7 @@ pub(crate) fn hold(case: &Case, expectation: &str) {
         "twice" => assert_eq!(sequence(case, &mut fresh(case)), sequence(case, &mut fresh(case))),
         "seed" => assert_eq!(want::<u64>(value), fresh(case).params().seed),
         "forks" => forks(case, &want::<String>(value)),
+        "tokens" if case.draft.is_some() => assert_eq!(want::<Vec<u32>>(value), verified(case)),
         "tokens" => assert_eq!(want::<Vec<i64>>(value), batch(case).0),
         "errors" => assert_eq!(want::<Vec<Failed>>(value), batch(case).1),
         "rows_differ" => rows_differ(case, want(value)),
@@ -181,11 +182,37 @@ struct Frequency {
 }
 
 fn frequency(case: &Case, wanted: &Frequency) {
-    let draws = draws(case, case.draws.expect("a number of draws"));
-    let hits: f64 = draws.iter().map(|draw| if draw.token == wanted.id { 1.0 } else { 0.0 }).sum();
+    let count = case.draws.expect("a number of draws");
+    let tokens: Vec<_> = match &case.draft_probs {
+        Some(chances) => (0..count as u64).map(|seed| drafted(case, chances, seed)).collect(),
+        None => draws(case, count).iter().map(|draw| draw.token).collect(),
+    };
+    let hits: f64 = tokens.iter().map(|&token| if token == wanted.id { 1.0 } else { 0.0 }).sum();
     #[expect(clippy::cast_precision_loss, reason = "some thousand draws")]
-    let share = hits / draws.len() as f64;
+    let share = hits / count as f64;
     assert!((share - wanted.value).abs() <= wanted.tol, "{share}");
+}
+
+/// The first token where one was drafted, drawn from the draft's own chances by coins of another stream; every second time
+/// with these chances at hand.
+fn drafted(case: &Case, chances: &[f64], seed: u64) -> u32 {
+    let coin = coin(seed, 1, 0, Purpose::Draw);
+    let mut sum = 0.0;
+    let token = chances.iter().position(|p| (sum += p, sum > coin).1).expect("a token");
+    #[expect(clippy::cast_possible_truncation, reason = "scores are float32")]
+    let scores: Vec<_> = chances.iter().map(|p| p.ln() as f32).collect();
+    let known: &[&[f32]] = &[&scores];
+    let row = case.row();
+    let mut sampler = case.sampler(seed).expect("legal parameters");
+    let draft = [u32::try_from(token).expect("an id")];
+    let known = (seed % 2 == 1).then_some(known);
+    sampler.verify(&[&row, &row], &draft, known, None).expect("tokens")[0]
+}
+
+/// The tokens of the draft that stand, and the one after.
+fn verified(case: &Case) -> Vec<u32> {
+    let rows: Vec<_> = case.rows.as_ref().expect("rows").iter().map(Vec::as_slice).collect();
+    fresh(case).verify(&rows, case.draft.as_ref().expect("a draft"), None, None).expect("tokens")
 }
 
 #[derive(Deserialize)]
