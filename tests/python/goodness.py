@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["FALSE_ALARM", "assert_follows", "chance_of_more"]
+__all__ = ["FALSE_ALARM", "assert_follows", "g_test"]
 
 FALSE_ALARM = 1e-6
 """How often a right sampler fails a test, with seeds that nobody has tried."""
@@ -48,15 +48,19 @@ def g_statistic(counts: ArrayLike, expected: ArrayLike) -> float:
     return float(2 * (counts[some] * np.log(counts[some] / expected[some])).sum())
 
 
-def assert_follows(tokens: np.ndarray, chances: np.ndarray, false_alarm: float = FALSE_ALARM) -> None:
-    """Hold the tokens to the chances: none without a chance, and the G-test of the others."""
+def g_test(tokens: np.ndarray, chances: np.ndarray) -> float:
+    """The chance of a larger statistic for tokens that follow these chances; 0 if one came that has none."""
     counts = np.bincount(tokens, minlength=len(chances))
-    assert len(counts) == len(chances)
-    assert not counts[chances <= 0].any()
+    if len(counts) > len(chances) or counts[chances <= 0].any():
+        return 0.0
     expected = chances / chances.sum() * len(tokens)
     rare = expected < FEW
     counts, expected = (np.append(x[~rare], x[rare].sum()) for x in (counts, expected))
-    if expected[-1] < FEW:  # even together: with the rarest of the others
+    if expected[-1] < FEW:  # even together: with the last of the others
         counts, expected = (np.append(x[:-2], x[-2:].sum()) for x in (counts, expected))
-    if len(expected) > 1:
-        assert chance_of_more(g_statistic(counts, expected), len(expected) - 1) > false_alarm
+    return chance_of_more(g_statistic(counts, expected), len(expected) - 1) if len(expected) > 1 else 1.0
+
+
+def assert_follows(tokens: np.ndarray, chances: np.ndarray, false_alarm: float = FALSE_ALARM) -> None:
+    """Hold the tokens to the chances."""
+    assert g_test(tokens, chances) > false_alarm
