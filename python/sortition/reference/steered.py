@@ -68,7 +68,7 @@ def next_mu(mu: float, chance: float, *, tau: float, eta: float) -> float:
 
     It stays finite, however far eta reaches:
 
-    >>> next_mu(10.0, 0.25, tau=1e-9, eta=1e308) == -sys.float_info.max
+    >>> next_mu(10.0, 0.25, tau=1e-9, eta=1e308) == -float(np.finfo(np.float64).max)
     True
     """
     return min(max(mu - eta * (-math.log2(chance) - tau), -sys.float_info.max), sys.float_info.max)
