@@ -10,6 +10,7 @@
 #   make bench-guard     counts instructions (valgrind), and fails when there are more than there were
 #   make bench-rivals    installs the other implementations that `make bench` then measures too (some 5 GB, compiles llama.cpp)
 #   make test-peers    the tests against other implementations (some 5 GB; compiles llama.cpp, minutes, once)
+#   make definitions   what every stage means, from the reference into docs/definitions.md
 #   make parity        the same implementations beside the profiles, into docs/profiles.md
 #   make clean         back to a fresh clone
 
@@ -29,7 +30,7 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
-.PHONY: parity demo test lint bench bench-kernels bench-guard bench-rivals doc test-peers clean
+.PHONY: parity definitions demo test lint bench bench-kernels bench-guard bench-rivals doc test-peers clean
 
 demo: $(VENV)/built $(VENV)/model
 	$(GENERATE) | tee $(VENV)/first.txt
@@ -45,6 +46,9 @@ test-peers: $(VENV)/built $(VENV)/model $(VENV)/peers
 
 parity: $(VENV)/built $(VENV)/peers
 	PYTHONPATH=tests/python $(BIN)/python -W ignore -m peers.table docs/profiles.md
+
+definitions: $(VENV)/built
+	PYTHONPATH=tests/python $(BIN)/python -m definitions docs/definitions.md
 
 lint: $(VENV)/built
 	cargo fmt --check

@@ -260,7 +260,7 @@ impl Params {
         number("xtc_threshold", "in (0, 1]", self.xtc_threshold, share)
     }
 
-    /// Mirostat and adaptive-p stand in the place of the cuts, and of each other.
+    /// Mirostat stands in the place of the cuts; adaptive-p comes behind them. There is one of the two.
     fn check_policies(&self) -> Result<(), Error> {
         if let Some(version) = self.mirostat.filter(|version| ![1, 2].contains(version)) {
             let range = "1 or 2 (None switches it off)";
@@ -270,15 +270,14 @@ impl Params {
         number("mirostat_eta", POSITIVE, self.mirostat_eta, positive)?;
         optional("adaptive_target", "in [0, 1]", self.adaptive_target, |x| (0.0..=1.0).contains(&x))?;
         number("adaptive_decay", "in [0, 1)", self.adaptive_decay, |x| (0.0..1.0).contains(&x))?;
-        let range = match (self.mirostat, self.adaptive_target) {
-            (None, None) => return Ok(()),
-            (Some(_), None) => "None beside mirostat, which takes the place of the cuts",
-            (None, Some(_)) => "None beside adaptive_target, which takes the place of the cuts",
-            (Some(_), Some(target)) => {
-                let (range, value) = ("None beside mirostat, which takes its place", target.to_string());
-                return Err(Error::Range { name: "adaptive_target", range, value });
-            }
-        };
+        if self.mirostat.is_none() {
+            return Ok(());
+        }
+        if let Some(target) = self.adaptive_target {
+            let (range, value) = ("None beside mirostat, which takes its place", target.to_string());
+            return Err(Error::Range { name: "adaptive_target", range, value });
+        }
+        let range = "None beside mirostat, which takes the place of the cuts";
         self.first_cut().map_or(Ok(()), |(name, value)| Err(Error::Range { name, range, value }))
     }
 

@@ -3,7 +3,7 @@
 //! A profile is a plain value and turns no stage on. A stage that the named stack lacks keeps its place beside its
 //! neighbours of the default order.
 
-use crate::params::{Params, Reach, Scope};
+use crate::params::{Dry, Params, Reach, Scope};
 use crate::stage::Stage;
 
 /// Where stacks read one definition in two ways. All false is this package's own reading.
@@ -84,6 +84,8 @@ pub struct Profile {
     pub repetition: Reach,
     /// What its frequency and presence penalties count.
     pub additive: Reach,
+    /// How many tokens back its DRY penalty looks; `None` for the whole context.
+    pub dry_window: Option<usize>,
 }
 
 impl Profile {
@@ -97,6 +99,7 @@ impl Profile {
         let mut readings = Readings::default();
         let mut repetition = Reach::default();
         let mut additive = Reach { scope: Scope::Output, ..Reach::default() };
+        let mut dry_window = None;
         let mut order: Vec<_> = Stage::soft().collect();
         match name {
             "transformers" => {
@@ -126,13 +129,14 @@ impl Profile {
                 readings.xtc_or_nothing = true;
                 order.retain(|stage| *stage != Stage::Temperature);
                 order.push(Stage::Temperature);
-                // Its window is `penalty_last_n`, prompt included.
+                // Its windows are `penalty_last_n` and `dry_penalty_last_n`, prompt included.
                 repetition.window = Some(64);
                 additive = repetition.clone();
+                dry_window = Some(64);
             }
             _ => {}
         }
-        Some(Self { name, order, readings, repetition, additive })
+        Some(Self { name, order, readings, repetition, additive, dry_window })
     }
 
     /// Parameters with every stage off, in this profile.
@@ -144,6 +148,7 @@ impl Profile {
             repetition: self.repetition.clone(),
             frequency: self.additive.clone(),
             presence: self.additive.clone(),
+            dry: Dry { window: self.dry_window, ..Dry::default() },
             ..Params::default()
         }
     }

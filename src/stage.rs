@@ -75,7 +75,7 @@ pub(crate) enum Kind {
     Temperature,
     /// Removes candidates by the whole distribution.
     Cut,
-    /// Stands in the place of the cuts, and remembers.
+    /// Comes last, and remembers what was drawn.
     Policy,
 }
 

@@ -5,15 +5,27 @@ from __future__ import annotations
 import operator
 from typing import Any, NoReturn
 
+import numpy as np
+
 from sortition.errors import ParameterError
 
-__all__ = ["Words", "integer", "number", "refuse"]
+__all__ = ["Words", "integer", "number", "refuse", "shown"]
 
 
 def refuse(name: str, legal: str, value: Any) -> NoReturn:
     """Raise the error for a value that is not legal; ``value`` may be an explanation in words."""
-    msg = f"{name} must be {legal}, got {value if isinstance(value, Words) else repr(value)[:80]}"
+    msg = f"{name} must be {legal}, got {shown(value)}"
     raise ParameterError(msg) from None
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it: no more than 80 characters, and its type where it cannot be shown."""
+    if isinstance(value, Words):
+        return value
+    try:
+        return repr(value)[:80]
+    except Exception:  # noqa: BLE001 - of whatever it is: an integer of too many digits, a list that is too deep
+        return f"a value of type {type(value).__name__}"
 
 
 class Words(str):
@@ -24,7 +36,7 @@ class Words(str):
 
 def number(name: str, value: Any) -> float:
     """A real number of any numeric type, but no ``bool`` and no text."""
-    if isinstance(value, (bool, str, bytes)):
+    if isinstance(value, (bool, np.bool_, str, bytes)) or getattr(value, "ndim", False):
         refuse(name, "a number", value)
     try:
         return float(value)
@@ -38,7 +50,7 @@ def integer(name: str, value: Any, *, least: int | None = None, below: int | Non
         legal = f"an integer in [{least}, {below})"
     else:
         legal = "an integer" if least is None else f"an integer of at least {least}"
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         refuse(name, legal, value)
     try:
         checked = operator.index(value)

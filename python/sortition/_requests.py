@@ -1,331 +1,308 @@
 """Requests as other stacks write them, as the parameters of this package.
 
-Every key of a request is one of four. It is translated. Or it says nothing about which token is chosen (the model, the
-messages, where the text ends, what is shown of it): the loop's arguments say that here, so it is passed over. Or it is
-known and has no counterpart: an error, unless its value switches it off. Or it is unknown: an error.
+Every key of a request is one of four. It is translated. Or it says nothing about which token is chosen: the loop's
+arguments say that here, so it is passed over. Or it is known and has no counterpart: an error, unless its value
+switches it off. Or it is unknown: an error. A key that is absent has the default of its stack.
 
-A key that is absent has the default of its stack.
+Types are checked here, so that an error names the key that was typed; ranges by the core, whose errors are put into the
+words of the request.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from sortition import _rules
+from sortition._checks import Words, integer, number, refuse, shown
+from sortition._stacks import LLAMA_CPP, OPENAI, SAMPLER_LETTERS, SAMPLERS, TRANSFORMERS, VLLM, Stack
 from sortition.errors import ParameterError
 
-__all__ = ["llama_cpp", "openai", "transformers", "vllm"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
-_Values = dict[str, Any]
+__all__ = ["Request", "llama_cpp", "openai", "transformers", "vllm"]
 
 
-@dataclass(frozen=True)
-class _Stack:
-    """The keys of one stack: what each is called here, and the values that switch it off."""
+@dataclass
+class Request:
+    """What a request says, in the words of this package.
 
-    name: str
-    translated: Mapping[str, tuple[str, tuple[Any, ...]]]
-    passed: frozenset[str]
-    refused: Mapping[str, tuple[Any, ...]]
+    Attributes:
+        stack: the stack that it is written for.
+        given: the request.
+        values: the parameters of this package.
+        keys: for a parameter, the key that it came from.
+    """
 
-    def read(self, request: Any, known: frozenset[str]) -> _Values:
-        """The parameters of a request; ``known`` are those that this package has."""
-        if not isinstance(request, Mapping):
-            msg = f"a {self.name} request must be a mapping, got {request!r:.80}"
+    stack: Stack
+    given: Mapping[str, Any]
+    values: dict[str, Any] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+
+    def named(self, key: str) -> str:
+        """A key, as errors call it."""
+        return f"{self.stack.name} request: {key}"
+
+    def refuse(self, key: str, legal: str) -> NoReturn:
+        """Raise the error for a value that is not legal."""
+        refuse(self.named(key), legal, self.given[key])
+
+    def said_of(self, error: ParameterError, changes: Mapping[str, Any]) -> ParameterError:
+        """An error that names a parameter of this package, with the key in its place if that said it."""
+        message = str(error)
+        parameter = message.partition(" ")[0]
+        if parameter not in self.keys or parameter in changes:
+            return error
+        return ParameterError(self.named(self.keys[parameter]) + message[len(parameter) :])
+
+
+def _read(stack: Stack, given: Any, special: Mapping[str, Callable[[Request, str, Any], Any]]) -> Request:
+    """A request key by key; `special` reads values that are written in another way than here."""
+    if not isinstance(given, Mapping):
+        msg = f"a {stack.name} request must be a mapping, got {shown(given)}"
+        raise ParameterError(msg)
+    request = Request(stack, given)
+    for key, asked in given.items():
+        known = isinstance(key, str)
+        target, off = stack.translated.get(key, (None, stack.refused.get(key, ()))) if known else (None, ())
+        if known and key in stack.passed:
+            continue
+        value = _plain(asked)
+        if any(_equal(value, none) for none in off):
+            continue
+        if target is None:
+            what = "has no counterpart here" if known and key in stack.refused else "is unknown"
+            msg = f"{request.named(key if known else shown(key))} {what}, got {shown(asked)}"
             raise ParameterError(msg)
-        values: _Values = {}
-        for key, value in request.items():
-            target, off = self.translated.get(key, (None, self.refused.get(key, ())))
-            if key in self.passed or any(value is none or (none is not None and value == none) for none in off):
-                continue
-            if target not in known:
-                what = "has no counterpart here" if key in self.refused or target else "is unknown"
-                msg = f"{self.name} request: {key} {what}, got {value!r:.80}"
-                raise ParameterError(msg)
-            values[target] = value
-        return values
+        rule = special.get(key)
+        request.keys[target] = key
+        request.values[target] = rule(request, key, value) if rule else _rules.SETTLE[target](request.named(key), value)
+    return request
 
 
-def transformers(config: Any, known: frozenset[str]) -> _Values:
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy, tensors of torch: as Python's own."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _equal(value: Any, off: Any) -> bool:
+    """Whether a value is this one: True is not 1, and 1 is 1.0."""
+    if isinstance(value, bool) or isinstance(off, bool) or value is None or off is None:
+        return value is off
+    return isinstance(value, type(off) if isinstance(off, (str, list, dict)) else (int, float)) and value == off
+
+
+def transformers(config: Any) -> Request:
     """Of a ``GenerationConfig``, its dictionary, or the path of a ``generation_config.json``."""
     if isinstance(config, (str, os.PathLike)):
         config = _file(Path(config))
-    elif hasattr(config, "to_dict"):
+    elif hasattr(config, "to_dict") and not isinstance(config, type):
         config = config.to_dict()
-    values = _TRANSFORMERS.read(config, known)
-    if not config.get("do_sample"):
+    request = _read(TRANSFORMERS, config, {"sequence_bias": _sequence_bias})
+    sampling = _plain(config.get("do_sample"))
+    if sampling is not None and not isinstance(sampling, bool):
+        request.refuse("do_sample", "true, false or null")
+    values = request.values
+    if not sampling:
         values["temperature"] = 0.0
     if config.get("top_k") is None:
         values["top_k"] = 50  # what the library takes where its configuration is silent
     if "bad_words" in values:
-        ends = config.get("eos_token_id")
+        ends = _plain(config.get("eos_token_id"))
         ends = ends if isinstance(ends, (list, tuple)) else [ends]
         # The library passes over a bad word that is an end by itself.
         values["bad_words"] = [word for word in values["bad_words"] if list(word) not in [[end] for end in ends]]
-    return values
+    return request
 
 
-def openai(request: Any, known: frozenset[str]) -> _Values:
+def openai(given: Any) -> Request:
     """Of the body of a request for a completion or a chat completion."""
-    values = _OPENAI.read(request, known)
-    return _with_integer_ids("OpenAI", values)
+    return _read(OPENAI, given, {"logit_bias": _bias_by_text})
 
 
-def vllm(request: Any, known: frozenset[str]) -> _Values:
+def vllm(given: Any) -> Request:
     """Of vLLM's ``SamplingParams`` as a dictionary, or of the body of a request to its server."""
-    values = _with_integer_ids("vLLM", _VLLM.read(request, known))
+    request = _read(VLLM, given, {"logit_bias": _bias_by_text})
+    values = request.values
     # What it makes of a request before it samples: a temperature of at least 0.01, a bias of at most 100 either way.
-    if isinstance(temperature := values.get("temperature"), (int, float)) and 0 < temperature < _VLLM_COLDEST:
+    if 0 < values.get("temperature", 0) < _VLLM_COLDEST:
         values["temperature"] = _VLLM_COLDEST
     if "logit_bias" in values:
-        bias = values["logit_bias"].items()
-        values["logit_bias"] = {
-            token: min(100.0, max(-100.0, by)) if isinstance(by, (int, float)) else by for token, by in bias
-        }
-    return values
+        values["logit_bias"] = {token: min(100.0, max(-100.0, by)) for token, by in values["logit_bias"].items()}
+    return request
 
 
-def llama_cpp(request: Any, known: frozenset[str], order: tuple[str, ...]) -> _Values:
-    """Of the body of a request to llama.cpp's server; ``order`` is that of its profile."""
-    given = _LLAMA_CPP.read(request, known)
-    silent = {name: value for name, value in _LLAMA_CPP_DEFAULTS.items() if request.get(name) is None}
-    values = {
-        name: value for name, value in (silent | given).items() if not _below(value, _LLAMA_CPP_OFF_BELOW.get(name))
-    }
-    if _below(values["temperature"], 0):
-        values["temperature"] = 0.0
+def llama_cpp(given: Any, order: Sequence[str], changes: Mapping[str, Any]) -> Request:
+    """Of the body of a request to llama.cpp's server; `order` is that of its profile, `changes` come on top."""
+    special = {"logit_bias": _bias_by_pairs, "top_k": _whole, "repeat_last_n": _window, "dry_penalty_last_n": _window}
+    request = _read(LLAMA_CPP, given, special)
+    silent = {key: value for key, value in _LLAMA_CPP_DEFAULTS.items() if given.get(key) is None}
+    off = {key for key, limit in _LLAMA_CPP_OFF_BELOW.items() if request.values.get(key, limit) < limit}
+    values = {**silent, **{name: value for name, value in request.values.items() if name not in off}}
+    values["temperature"] = max(values["temperature"], 0.0)
     window = values.pop("repetition_window", 64)
     for penalty in ("repetition", "frequency", "presence"):
         if window == 0:
             values.pop(f"{penalty}_penalty", None)
-        values[f"{penalty}_window"] = None if window <= 0 else window
-    if "logit_bias" in values:
-        values["logit_bias"] = _pairs(values["logit_bias"])
-    if "samplers" in request:
-        values = _by_samplers(values, request["samplers"], order)
+        values[f"{penalty}_window"] = window or None
+        request.keys.setdefault(f"{penalty}_window", "repeat_last_n")
+    samplers = _samplers(request)
+    if "adaptive_target" in values and (samplers is None or "adaptive_p" not in samplers):
+        request.refuse(
+            "adaptive_target", "negative unless samplers lists adaptive_p: without it, it does nothing there"
+        )
+    if samplers is not None:
+        values = _listed(values, samplers, order)
     if "mirostat" in values:  # the server leaves out all samplers but a plain temperature then
-        left_out = {name for _, names in _SAMPLERS.values() for name in names} - {"temperature"}
+        left_out = {name for _, names in SAMPLERS.values() for name in names} - {"temperature"}
         values = {name: value for name, value in values.items() if name not in left_out}
+    request.values = _with_dry(request, values, changes)
+    return request
+
+
+def _with_dry(request: Request, values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """DRY, if it is on; its breakers are texts there, so that their ids must come with the changes."""
+    settings = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_window")
+    if "dry_multiplier" not in values or values.get("dry_window", 64) == 0:
+        return {name: value for name, value in values.items() if name not in settings}
+    if "dry_breakers" not in changes:
+        legal = '0, or come with dry_breakers=[ids, …]: its breakers are texts there, by default a line break : " *'
+        request.refuse("dry_multiplier", legal)
+    if values.get("dry_base", 1) < 1:
+        del values["dry_base"]  # then the server takes its default
     return values
 
 
-def _by_samplers(values: _Values, samplers: Any, order: tuple[str, ...]) -> _Values:
+def _samplers(request: Request) -> list[str] | None:
+    """The names of the samplers that are listed; all if none is."""
+    listed = _plain(request.given.get("samplers"))
+    if listed is None:
+        return None
+    legal = f"a list of {', '.join(SAMPLERS)}, each at most once, or one text of their letters"
+    if isinstance(listed, str):
+        listed = [SAMPLER_LETTERS.get(letter, letter) for letter in listed]
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(sampler, str) for sampler in listed):
+        request.refuse("samplers", legal)
+    names = [_SAMPLER_NAMES.get(re.sub("[_-]", "", sampler.lower()), sampler) for sampler in listed]
+    if len(set(names)) < len(names) or set(names) - set(SAMPLERS):
+        request.refuse("samplers", legal)
+    return names
+
+
+def _listed(values: dict[str, Any], samplers: Sequence[str], order: Sequence[str]) -> dict[str, Any]:
     """Only the samplers that are listed, in the order of the list."""
-    if not isinstance(samplers, list) or len(set(samplers)) < len(samplers) or set(samplers) - set(_SAMPLERS):
-        msg = f"llama.cpp request: samplers must list each of {', '.join(_SAMPLERS)} at most once, got {samplers!r:.80}"
-        raise ParameterError(msg)
-    for sampler, (_, names) in _SAMPLERS.items():
+    for sampler, (_, names) in SAMPLERS.items():
         if sampler not in samplers:
             values = {name: value for name, value in values.items() if name not in names}
-    named = [stage for sampler in samplers for stage in _SAMPLERS[sampler][0]]
+    named = [stage for sampler in samplers for stage in SAMPLERS[sampler][0]]
     # Those of the list take, in its order, the places that they have together.
     places = iter(named)
     return values | {"order": tuple(next(places) if stage in named else stage for stage in order)}
 
 
-def _below(value: Any, limit: float | None) -> bool:
-    return limit is not None and isinstance(value, (int, float)) and value < limit
+def _whole(request: Request, key: str, value: Any) -> int:
+    """An integer, which may be negative."""
+    return integer(request.named(key), value)
 
 
-def _with_integer_ids(stack: str, values: _Values) -> _Values:
-    """JSON has strings for keys."""
-    if "logit_bias" in values:
-        try:
-            values["logit_bias"] = {int(token): bias for token, bias in values["logit_bias"].items()}
-        except (ValueError, TypeError, AttributeError):
-            msg = f"{stack} request: logit_bias must map token ids to numbers, got {values['logit_bias']!r:.80}"
-            raise ParameterError(msg) from None
-    return values
+def _window(request: Request, key: str, value: Any) -> int | None:
+    """A number of tokens; -1, which older servers knew, is the whole context."""
+    count = integer(request.named(key), value, least=-1)
+    return None if count == -1 else count
 
 
-def _pairs(bias: Any) -> dict[int, float]:
+def _bias_by_text(request: Request, key: str, value: Any) -> dict[int, float]:
+    """``{"id": bias, …}``: JSON has strings for keys."""
+    if not isinstance(value, Mapping):
+        request.refuse(key, "a mapping of token ids to numbers")
+    return _biases(request, key, value.items())
+
+
+def _bias_by_pairs(request: Request, key: str, value: Any) -> dict[int, float]:
     """``[[id, bias], …]`` or ``{"id": bias, …}``; ``false`` bans the id."""
-    try:
-        pairs = bias.items() if isinstance(bias, Mapping) else [(token, value) for token, value in bias]
-        return {int(token): float("-inf") if value is False else float(value) for token, value in pairs}
-    except (ValueError, TypeError):
-        msg = f"llama.cpp request: logit_bias must pair token ids with numbers or false, got {bias!r:.80}"
-        raise ParameterError(msg) from None
+    legal = "pairs of a token id and a number or false"
+    pairs = _pairs(request, key, legal)
+    if not isinstance(value, Mapping) and any(isinstance(token, str) for token, _ in pairs):
+        request.refuse(key, f"{legal}: text takes a tokenizer")
+    return _biases(request, key, ((token, float("-inf") if by is False else by) for token, by in pairs))
+
+
+def _sequence_bias(request: Request, key: str, _: Any) -> dict[int, float]:
+    """``[[[id], bias], …]`` or ``{(id,): bias, …}``; a sequence of several ids has no counterpart here."""
+    legal = "pairs of a sequence of one token id and a number"
+    pairs = _pairs(request, key, legal)
+    if not all(isinstance(ids, (list, tuple)) and len(ids) == 1 for ids, _ in pairs):
+        request.refuse(key, legal)
+    return _biases(request, key, ((ids[0], by) for ids, by in pairs))
+
+
+def _pairs(request: Request, key: str, legal: str) -> list[tuple[Any, Any]]:
+    value = _plain(request.given[key])
+    listed = list(value.items()) if isinstance(value, Mapping) else value
+    if not isinstance(listed, (list, tuple)):
+        request.refuse(key, legal)
+    pairs = [tuple(pair) if isinstance(pair, (list, tuple)) else () for pair in listed]
+    if {len(pair) for pair in pairs} - {2}:
+        request.refuse(key, legal)
+    return pairs
+
+
+def _biases(request: Request, key: str, pairs: Iterable[tuple[Any, Any]]) -> dict[int, float]:
+    """Ids, which may be text, and numbers; of an id that comes more than once, the numbers add up."""
+    name = request.named(key)
+    found: dict[int, float] = {}
+    for token, by in pairs:
+        whole = int(token) if isinstance(token, str) and re.fullmatch("[0-9]{1,10}", token) else token
+        if isinstance(whole, str):
+            refuse(name, "a mapping of token ids to numbers", token)
+        whole = integer(f"{name}: an id", whole, least=0, below=2**32)
+        added = number(f"{name} of token {whole}", by)
+        if not added < float("inf"):
+            refuse(f"{name} of token {whole}", "finite or -inf", Words(str(added)))
+        found[whole] = found.get(whole, 0.0) + added
+    return found
 
 
 def _file(path: Path) -> Any:
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) < len(items):
+            keys = [key for key, _ in items]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            msg = f"it has the key {twice!r} more than once"
+            raise ValueError(msg)
+        return found
+
+    def constant(name: str) -> NoReturn:
+        msg = f"{name} is no number of JSON"
+        raise ValueError(msg)
+
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        # Some editors write a mark in front.
+        text = path.read_text(encoding="utf-8-sig")
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except (OSError, ValueError, RecursionError) as error:
         msg = f"generation config {str(path)!r} cannot be read: {error}"
         raise ParameterError(msg) from None
 
 
-def _same(names: str, *off: Any) -> dict[str, tuple[str, tuple[Any, ...]]]:
-    """Keys that have the same name here."""
-    return {name: (name, off) for name in names.split()}
-
-
-def _words(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
-_TRANSFORMERS = _Stack(
-    "transformers",
-    translated={
-        **_same("temperature", None),
-        **_same("top_k", None, 0),
-        **_same("top_p typical_p", None, 1.0),
-        **_same("min_p top_h", None),
-        **_same("repetition_penalty", None, 1.0),
-        "epsilon_cutoff": ("epsilon", (None, 0.0)),
-        "eta_cutoff": ("eta", (None, 0.0)),
-        "suppress_tokens": ("suppress", (None,)),
-        "bad_words_ids": ("bad_words", (None,)),
-        "no_repeat_ngram_size": ("no_repeat_ngram", (None, 0)),
-        "min_new_tokens": ("min_tokens", (None, 0)),
-    },
-    passed=_words(
-        "do_sample max_length max_new_tokens max_time stop_strings use_cache cache_implementation cache_config "
-        "return_legacy_cache max_cache_len use_mtp prefill_chunk_size renormalize_logits low_memory "
-        "continuous_batching_config num_return_sequences output_attentions "
-        "output_hidden_states output_scores output_logits return_dict_in_generate pad_token_id bos_token_id "
-        "eos_token_id decoder_start_token_id num_assistant_tokens num_assistant_tokens_schedule is_assistant "
-        "assistant_confidence_threshold max_matching_ngram_size assistant_lookbehind target_lookbehind "
-        "compile_config disable_compile length_penalty early_stopping transformers_version _from_model_config "
-        "_commit_hash"
-    ),
-    refused={
-        "num_beams": (None, 1),
-        "num_beam_groups": (None, 1),
-        "min_length": (None, 0),
-        "diversity_penalty": (None, 0.0),
-        "encoder_repetition_penalty": (None, 1.0),
-        "encoder_no_repeat_ngram_size": (None, 0),
-        "guidance_scale": (None, 1.0),
-        "remove_invalid_values": (None, False),
-        "token_healing": (None, False),
-        "generation_kwargs": (None, {}),
-        **dict.fromkeys(
-            _words(
-                "penalty_alpha dola_layers force_words_ids constraints forced_bos_token_id forced_eos_token_id "
-                "exponential_decay_length_penalty begin_suppress_tokens forced_decoder_ids sequence_bias "
-                "watermarking_config prompt_lookup_num_tokens assistant_early_exit assistant_ensemble_weight "
-                "speculation_type"
-            ),
-            (None,),
-        ),
-    },
-)
-
-_OPENAI_PASSED = _words(
-    "model messages prompt stream stream_options max_tokens max_completion_tokens stop n user logprobs top_logprobs "
-    "metadata store echo suffix service_tier safety_identifier prompt_cache_key"
-)
-_OPENAI_REFUSED = {
-    "best_of": (None, 1),
-    "response_format": (None, {"type": "text"}),
-    "tools": (None, []),
-    "tool_choice": (None, "none"),
-    **dict.fromkeys(_words("functions function_call reasoning_effort prediction modalities audio"), (None,)),
-}
-
-_OPENAI = _Stack(
-    "OpenAI",
-    translated={
-        **_same("temperature seed", None),
-        **_same("top_p", None, 1.0),
-        **_same("frequency_penalty presence_penalty", None, 0.0),
-        **_same("logit_bias", None, {}),
-    },
-    passed=_OPENAI_PASSED,
-    refused=_OPENAI_REFUSED,
-)
-
 _VLLM_COLDEST = 0.01
-
-_VLLM = _Stack(
-    "vLLM",
-    translated={
-        **_OPENAI.translated,
-        **_same("seed", None, -1),
-        **_same("top_k", None, 0, -1),
-        **_same("min_p", None, 0.0),
-        **_same("repetition_penalty", None, 1.0),
-        **_same("min_tokens", None, 0),
-        "allowed_token_ids": ("allowed_ids", (None,)),
-    },
-    passed=_OPENAI_PASSED
-    | _words(
-        "stop_token_ids prompt_logprobs prompt_logprob_token_ids prompt_logprob_start logprob_token_ids flat_logprobs "
-        "detokenize skip_special_tokens spaces_between_special_tokens include_stop_str_in_output output_kind "
-        "stream_interval skip_clone output_text_buffer_length skip_reading_prefix_cache routed_experts_prompt_start "
-        "add_generation_prompt continue_final_message add_special_tokens request_id priority"
-    ),
-    refused={
-        **_OPENAI_REFUSED,
-        "ignore_eos": (None, False),
-        "bad_words": (None, []),  # words, which take a tokenizer
-        "use_beam_search": (None, False),
-        "length_penalty": (None, 1.0),
-        "extra_args": (None, {}),
-        **dict.fromkeys(
-            _words(
-                "structured_outputs thinking_token_budget repetition_detection trace_decode_token_ids vllm_xargs "
-                "guided_json guided_regex guided_choice guided_grammar"
-            ),
-            (None,),
-        ),
-    },
-)
-
-#: The samplers of llama.cpp's server: their stages, and the parameters that are theirs alone.
-_SAMPLERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "penalties": (
-        ("repetition", "frequency", "presence"),
-        ("repetition_penalty", "frequency_penalty", "presence_penalty"),
-    ),
-    "dry": (("dry",), ("dry_multiplier",)),
-    "top_n_sigma": (("top_n_sigma",), ("top_n_sigma",)),
-    "top_k": (("top_k",), ("top_k",)),
-    "typ_p": (("typical",), ("typical_p",)),
-    "top_p": (("top_p",), ("top_p",)),
-    "min_p": (("min_p",), ("min_p",)),
-    "xtc": (("xtc",), ("xtc_probability",)),
-    "temperature": (("temperature",), ("temperature", "dynatemp_range")),
-    "adaptive_p": ((), ("adaptive_target",)),
-}
 
 _LLAMA_CPP_DEFAULTS: Mapping[str, Any] = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 
 #: Below these values, a sampler of llama.cpp is off.
-_LLAMA_CPP_OFF_BELOW: Mapping[str, float] = {"top_k": 1, "top_n_sigma": 0, "adaptive_target": 0}
+_LLAMA_CPP_OFF_BELOW: Mapping[str, float] = {"top_k": 1, "top_n_sigma": 0, "adaptive_target": 0, "dynatemp_range": 0}
 
-_LLAMA_CPP = _Stack(
-    "llama.cpp",
-    translated={
-        **_same("temperature mirostat_tau mirostat_eta adaptive_decay dynatemp_exponent xtc_threshold", None),
-        **_same("top_k", None, 0),
-        **_same("top_p typical_p", None, 1.0),
-        **_same("min_p xtc_probability dynatemp_range mirostat", None, 0),
-        **_same("top_n_sigma", None, 0),
-        **_same("adaptive_target", None),
-        **_same("frequency_penalty presence_penalty", None, 0.0),
-        **_same("logit_bias", None, [], {}),
-        **_same("seed", None, -1),
-        **_same("min_keep", None, 0),
-        "repeat_penalty": ("repetition_penalty", (None, 1.0)),
-        "repeat_last_n": ("repetition_window", (None,)),
-    },
-    passed=_words(
-        "model messages prompt n_predict n_indent n_keep n_cmpl n stream stop n_probs t_max_predict_ms id_slot "
-        "cache_prompt return_tokens samplers timings_per_token return_progress sse_ping_interval post_sampling_probs "
-        "response_fields n_cache_reuse max_tokens dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers"
-    ),
-    refused={
-        "dry_multiplier": (None, 0.0),  # its breakers are texts, which take a tokenizer
-        "grammar": (None, ""),
-        "ignore_eos": (None, False),
-        "lora": (None, []),
-        **dict.fromkeys(_words("json_schema response_format tools"), (None,)),
-    },
-)
+#: Its names without their dashes, which may be left out, and the others that it knows.
+_SAMPLER_NAMES: Mapping[str, str] = {
+    **{name.replace("_", ""): name for name in SAMPLERS},
+    "nucleus": "top_p",
+    "temp": "temperature",
+    "typ": "typ_p",
+}

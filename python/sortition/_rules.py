@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sortition._checks import Words, integer, number, refuse
+from sortition._checks import Words, integer, number, refuse, shown
 
-__all__ = ["bias", "callables", "count", "ids", "names", "number", "optional", "runs", "scope", "seed", "version"]
+__all__ = ["PENALTIES", "SETTLE"]
+
+PENALTIES = ("repetition", "frequency", "presence")
 
 _MAX_COUNT = 2**63 - 1
 
@@ -33,8 +35,12 @@ def optional(rule: Any) -> Any:
 def count(name: str, value: Any) -> int:
     whole = integer(name, value)
     if whole < 0:
-        refuse(name, "an integer of at least 0" if name == "min_tokens" else "at least 1", value)
+        refuse(name, "at least 1", value)
     return min(whole, _MAX_COUNT)
+
+
+def count_or_zero(name: str, value: Any) -> int:
+    return min(integer(name, value, least=0), _MAX_COUNT)
 
 
 def seed(name: str, value: Any) -> int:
@@ -44,14 +50,21 @@ def seed(name: str, value: Any) -> int:
     return whole
 
 
-def ids(name: str, value: Any) -> tuple[int, ...]:
-    if isinstance(value, (str, bytes, Mapping)):
-        refuse(name, "a collection of token ids", value)
+def listed(name: str, legal: str, value: Any, whole: Any = None) -> list[Any]:
+    """The items of a collection, which text and mappings are none of; an error shows the whole that it is part of."""
+    whole = value if whole is None else whole
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        refuse(name, legal, whole)
     try:
-        listed = list(value)
-    except TypeError:
-        refuse(name, "a collection of token ids", value)
-    found = tuple(dict.fromkeys(integer(name, item, least=0) for item in listed))
+        return list(value)
+    except TypeError:  # a NumPy array without a dimension says that it can be iterated
+        refuse(name, legal, whole)
+
+
+def ids(name: str, value: Any) -> tuple[int, ...]:
+    found = tuple(
+        dict.fromkeys(integer(name, item, least=0) for item in listed(name, "a collection of token ids", value))
+    )
     if found and max(found) >= 2**32:
         refuse(name, "token ids below 2^32", max(found))
     return found
@@ -60,27 +73,24 @@ def ids(name: str, value: Any) -> tuple[int, ...]:
 def runs(name: str, value: Any) -> tuple[tuple[int, ...], ...]:
     """Sequences of ids, in which an id may come twice."""
     legal = "a collection of sequences of token ids"
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        refuse(name, legal, value)
-    listed = list(value)
-    for run in listed:
-        if isinstance(run, (str, bytes, Mapping)) or not isinstance(run, Iterable):
-            refuse(name, legal, value)
-    return tuple(dict.fromkeys(tuple(integer(name, item, least=0, below=2**32) for item in run) for run in listed))
+    found = [listed(name, legal, run, value) for run in listed(name, legal, value)]
+    return tuple(dict.fromkeys(tuple(integer(name, item, least=0, below=2**32) for item in run) for run in found))
 
 
 def callables(name: str, value: Any) -> tuple[Callable[..., Any], ...]:
-    listed = tuple(value) if isinstance(value, Iterable) else None
-    if listed is None or not all(callable(item) for item in listed):
-        refuse(name, "a sequence of callables", value)
-    return listed
+    legal = "a sequence of callables"
+    found = listed(name, legal, value)
+    if not all(callable(item) for item in found):
+        refuse(name, legal, value)
+    return tuple(found)
 
 
 def names(name: str, value: Any) -> tuple[str, ...]:
-    listed = tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else None
-    if listed is None or not all(isinstance(item, str) for item in listed):
-        refuse(name, "a sequence of names", value)
-    return listed
+    legal = "a sequence of names"
+    found = listed(name, legal, value)
+    if not all(isinstance(item, str) for item in found):
+        refuse(name, legal, value)
+    return tuple(map(str, found))
 
 
 def version(name: str, value: Any) -> int:
@@ -91,7 +101,7 @@ def version(name: str, value: Any) -> int:
 
 
 def scope(name: str, value: Any) -> str:
-    if value not in ("all", "output"):
+    if not isinstance(value, str) or value not in ("all", "output"):
         refuse(name, '"all" or "output"', value)
     return str(value)
 
@@ -105,5 +115,36 @@ def bias(name: str, value: Any) -> _Bias | None:
         if not 0 <= key < 2**32:
             refuse(name, "a mapping of token ids of at least 0", key)
         if math.isnan(added) or added == math.inf:
-            refuse(name, "finite or -inf", Words(f"{added} for token {key}"))
+            refuse(name, "finite or -inf", Words(f"{added} for token {shown(key)}"))
     return _Bias(biases) if biases else None
+
+
+_NUMBERS = (
+    *("temperature", "dynatemp_exponent", "xtc_threshold", "mirostat_tau", "mirostat_eta", "adaptive_decay"),
+    "dry_base",
+)
+_OPTIONAL_NUMBERS = (
+    *("dynatemp_range", "top_n_sigma", "min_k", "typical_p", "top_p", "min_p", "p_less", "epsilon", "eta", "top_a"),
+    *("tfs", "top_h", "xtc_probability", "adaptive_target", "dry_multiplier"),
+    *(f"{penalty}_penalty" for penalty in PENALTIES),
+)
+_OPTIONAL_COUNTS = ("top_k", "no_repeat_ngram", "dry_window", *(f"{penalty}_window" for penalty in PENALTIES))
+
+SETTLE: Mapping[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(_NUMBERS, number),
+    **dict.fromkeys(_OPTIONAL_NUMBERS, optional(number)),
+    **dict.fromkeys(_OPTIONAL_COUNTS, optional(count)),
+    **dict.fromkeys(("min_keep", "dry_allowed_length"), count),
+    "min_tokens": count_or_zero,
+    **dict.fromkeys(("suppress", "xtc_protect", *(f"{penalty}_exclude" for penalty in PENALTIES)), ids),
+    **dict.fromkeys(("bad_words", "dry_breakers"), runs),
+    **dict.fromkeys((f"{penalty}_scope" for penalty in PENALTIES), scope),
+    "mirostat": optional(version),
+    "allowed_ids": optional(ids),
+    "logit_bias": optional(bias),
+    "processors": callables,
+    "order": optional(names),
+    "readings": names,
+    "seed": optional(seed),
+}
+"""How each parameter becomes a plain value; the first argument is the name for errors."""

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from sortition._checks import integer, number, refuse
 from sortition.errors import ModelError, ParameterError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def decode(
         msg = "prompt_ids must hold at least one token, got none: the first scores come from the last token"
         raise ParameterError(msg)
     stops = frozenset(check_ids("stop_tokens", stop_tokens))
-    check_max_tokens(max_tokens)
+    max_tokens = check_max_tokens(max_tokens)
     ends_at = None if deadline is None else time.monotonic() + check_deadline(deadline)
     return _steps(model, prompt, sampler, stops, max_tokens, ends_at, cancel)
 
@@ -170,15 +171,12 @@ def _check_id(name: str, index: int, item: object) -> int:
 
 def check_max_tokens(max_tokens: int) -> int:
     """`max_tokens`, or a `ParameterError`."""
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-        msg = f"max_tokens must be an int of at least 1, got {max_tokens!r}"
-        raise ParameterError(msg)
-    return max_tokens
+    return integer("max_tokens", max_tokens, least=1)
 
 
 def check_deadline(deadline: float) -> float:
     """`deadline` in seconds, or a `ParameterError`."""
-    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not deadline >= 0:
-        msg = f"deadline must be a number of seconds, 0 or more, got {deadline!r}"
-        raise ParameterError(msg)
-    return float(deadline)
+    seconds = number("deadline", deadline)
+    if not seconds >= 0:
+        refuse("deadline", "a number of seconds, 0 or more", deadline)
+    return seconds

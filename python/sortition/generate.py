@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
+from sortition._checks import integer
 from sortition.decode import check_deadline, check_ids, check_max_tokens
-from sortition.errors import ModelError, ParameterError
+from sortition.errors import ModelError
 from sortition.models.protocol import Forkable, Truncatable
 from sortition.run import Run, RunOptions, last
 from sortition.stop import StopStrings
@@ -154,9 +155,7 @@ def generate(
         cancel=cancel,
     )
     run = Run(model, prompt, params, options)
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        msg = f"n must be an int of at least 1, got {n!r}"
-        raise ParameterError(msg)
+    n = integer("n", n, least=1)
     if n == 1:
         return last(run.fresh_chunks(model))
     if not isinstance(model, (Forkable, Truncatable)):

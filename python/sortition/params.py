@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import FrozenInstanceError, dataclass, field, fields
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -26,60 +27,6 @@ Processor = Callable[[npt.NDArray[np.int64], npt.NDArray[np.float32]], Any]
 
 _NOT_PLAIN = {"plain": False}
 """Of fields that no command line has."""
-
-_PENALTIES = ("repetition", "frequency", "presence")
-
-_SETTLE: dict[str, Any] = {
-    **dict.fromkeys(
-        (
-            "temperature",
-            "dynatemp_exponent",
-            "xtc_threshold",
-            "mirostat_tau",
-            "mirostat_eta",
-            "adaptive_decay",
-            "dry_base",
-        ),
-        _rules.number,
-    ),
-    **dict.fromkeys(
-        (
-            "dynatemp_range",
-            "top_n_sigma",
-            "min_k",
-            "typical_p",
-            "top_p",
-            "min_p",
-            "p_less",
-            "epsilon",
-            "eta",
-            "top_a",
-            "tfs",
-            "top_h",
-            "xtc_probability",
-            "adaptive_target",
-            "dry_multiplier",
-            *(f"{penalty}_penalty" for penalty in _PENALTIES),
-        ),
-        _rules.optional(_rules.number),
-    ),
-    **dict.fromkeys(
-        ("top_k", "no_repeat_ngram", "dry_window", *(f"{penalty}_window" for penalty in _PENALTIES)),
-        _rules.optional(_rules.count),
-    ),
-    **dict.fromkeys(("min_tokens", "min_keep", "dry_allowed_length"), _rules.count),
-    **dict.fromkeys(("suppress", "xtc_protect", *(f"{penalty}_exclude" for penalty in _PENALTIES)), _rules.ids),
-    **dict.fromkeys(("bad_words", "dry_breakers"), _rules.runs),
-    **dict.fromkeys((f"{penalty}_scope" for penalty in _PENALTIES), _rules.scope),
-    "mirostat": _rules.optional(_rules.version),
-    "allowed_ids": _rules.optional(_rules.ids),
-    "logit_bias": _rules.optional(_rules.bias),
-    "processors": _rules.callables,
-    "order": _rules.optional(_rules.names),
-    "readings": _rules.names,
-    "seed": _rules.optional(_rules.seed),
-}
-"""How each parameter becomes a plain value."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -122,8 +69,8 @@ class SamplingParams:
         mirostat: steer the surprise, by version 1 or 2, in the place of the cuts (Basu et al., 2021).
         mirostat_tau: the surprise to come to, in bits, above 0.
         mirostat_eta: how fast, above 0.
-        adaptive_target: prefer probabilities near this, so that those drawn come to it, in [0, 1]; in the place of the
-            cuts (llama.cpp).
+        adaptive_target: prefer probabilities near this, so that those drawn come to it, in [0, 1]; behind the cuts,
+            which it takes to keep the many unlikely tokens out, such as ``min_p=0.05`` (llama.cpp).
         adaptive_decay: how slowly the tokens drawn are forgotten, in [0, 1).
         repetition_penalty: divides scores above zero, multiplies those below, above 0 (Keskar et al., 2019).
         repetition_scope: ``"all"`` counts prompt and output, ``"output"`` the output only.
@@ -218,7 +165,7 @@ class SamplingParams:
     _native: _native.Params = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, rule in _SETTLE.items():
+        for name, rule in _rules.SETTLE.items():
             object.__setattr__(self, name, rule(name, getattr(self, name)))
         object.__setattr__(self, "_native", _native.Params(self._for_native()))
         object.__setattr__(self, "readings", tuple(self._native.readings))
@@ -226,7 +173,7 @@ class SamplingParams:
     def _for_native(self) -> dict[str, Any]:
         """The core's parameters: a penalty's reach is one of them."""
         values = self._values()
-        for penalty in _PENALTIES:
+        for penalty in _rules.PENALTIES:
             parts = [values.pop(f"{penalty}_{part}") for part in ("scope", "window", "exclude")]
             values[penalty] = tuple(parts)
         values["dry"] = tuple(values.pop(f"dry_{part}") for part in ("base", "allowed_length", "window", "breakers"))
@@ -236,7 +183,7 @@ class SamplingParams:
     @classmethod
     def _from_native(cls, values: dict[str, Any], seed: int) -> SamplingParams:
         """The parameters that :meth:`_for_native` took apart."""
-        for penalty in _PENALTIES:
+        for penalty in _rules.PENALTIES:
             parts = zip(("scope", "window", "exclude"), values.pop(penalty), strict=True)
             values.update({f"{penalty}_{part}": value for part, value in parts})
         parts = zip(("base", "allowed_length", "window", "breakers"), values.pop("dry"), strict=True)
@@ -266,6 +213,7 @@ class SamplingParams:
             ParameterError: no such profile; and as the class.
         """
         profile = Profile.named(name)
+        cls._know(params)
         own = {"order": profile.order, "readings": profile.readings, **profile.penalties}
         return cls(**{**own, **params})
 
@@ -285,7 +233,7 @@ class SamplingParams:
             ParameterError: a key that is unknown, or that has no counterpart and is not off; it is named. Keys that say
                 nothing about which token is chosen (lengths, stop tokens, outputs) are passed over.
         """
-        return cls.profile("transformers", **{**_requests.transformers(config, cls._names()), **changes})
+        return cls._asked("transformers", _requests.transformers(config), changes)
 
     @classmethod
     def from_openai(cls, request: Mapping[str, Any], **changes: Any) -> SamplingParams:
@@ -305,7 +253,7 @@ class SamplingParams:
         Raises:
             ParameterError: as :meth:`from_transformers`.
         """
-        return cls.profile("openai", **{**_requests.openai(request, cls._names()), **changes})
+        return cls._asked("openai", _requests.openai(request), changes)
 
     @classmethod
     def from_vllm(cls, request: Mapping[str, Any], **changes: Any) -> SamplingParams:
@@ -321,7 +269,7 @@ class SamplingParams:
         Raises:
             ParameterError: as :meth:`from_transformers`.
         """
-        return cls.profile("vllm", **{**_requests.vllm(request, cls._names()), **changes})
+        return cls._asked("vllm", _requests.vllm(request), changes)
 
     @classmethod
     def from_llama_cpp(cls, request: Mapping[str, Any], **changes: Any) -> SamplingParams:
@@ -339,11 +287,26 @@ class SamplingParams:
             ParameterError: as :meth:`from_transformers`.
         """
         order = Profile.named("llama.cpp").order
-        return cls.profile("llama.cpp", **{**_requests.llama_cpp(request, cls._names(), order), **changes})
+        return cls._asked("llama.cpp", _requests.llama_cpp(request, order, changes), changes)
 
     @classmethod
-    def _names(cls) -> frozenset[str]:
-        return frozenset(item.name for item in fields(cls) if item.init)
+    def _asked(cls, profile: str, request: _requests.Request, changes: Mapping[str, Any]) -> SamplingParams:
+        """The parameters of a request, whose errors name its keys."""
+        cls._know(changes)
+        try:
+            return cls.profile(profile, **{**request.values, **changes})
+        except ParameterError as error:
+            raise request.said_of(error, changes) from None
+
+    @classmethod
+    def _know(cls, names: Iterable[str]) -> None:
+        """Raise the error for a name that no parameter has."""
+        known = [item.name for item in fields(cls) if item.init]
+        for name in names:
+            if name not in known:
+                near = get_close_matches(name, known, 1)
+                msg = f"{name} is no parameter of SamplingParams" + (f": do you mean {near[0]}?" if near else "")
+                raise ParameterError(msg)
 
     def to_dict(self) -> dict[str, Any]:
         """All parameters by name, but for ``processors``, which are no plain values.
@@ -358,6 +321,7 @@ class SamplingParams:
         if values.pop("processors"):
             msg = "processors must be empty to make a dictionary of parameters, or to pickle them: they are code"
             raise ParameterError(msg)
+        values["logit_bias"] = None if self.logit_bias is None else dict(self.logit_bias)
         return values
 
     def __repr__(self) -> str:
@@ -381,6 +345,14 @@ class SamplingParams:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.to_dict(),)
+
+
+def _refuse_change(_: SamplingParams, name: str, *__: Any) -> NoReturn:
+    msg = f"SamplingParams cannot be changed, but {name} was to be: dataclasses.replace(params, …) makes new ones"
+    raise FrozenInstanceError(msg)
+
+
+SamplingParams.__setattr__ = SamplingParams.__delattr__ = _refuse_change  # type: ignore[assignment,method-assign]
 
 
 def _rebuild(values: dict[str, Any]) -> SamplingParams:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sortition import _native
-from sortition.errors import ParameterError
+from sortition._checks import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Profile:
             ``bad_words_output_only`` has bad words look at the output, not at the prompt;
             ``greedy_after_cuts`` takes at temperature 0 the best of what the cuts left;
             ``xtc_or_nothing`` has XTC do nothing where it would leave fewer than ``min_keep``.
-        penalties: the scopes and windows of the penalties, by the names that they have in ``SamplingParams``.
+        penalties: the scopes and windows of the penalties and of DRY, by their names in ``SamplingParams``.
     """
 
     name: str
@@ -51,8 +51,7 @@ class Profile:
             ParameterError: there is none.
         """
         if not isinstance(name, str):
-            msg = f"profile must be a name, got {name!r:.80}"
-            raise ParameterError(msg)
+            refuse("profile", "a name", name)
         fields = _native.profile(name)
         order, readings = tuple(fields.pop("order")), tuple(fields.pop("readings"))
         return cls(name=fields.pop("name"), order=order, readings=readings, penalties=fields)

@@ -12,7 +12,7 @@ import numpy as np
 from sortition import _native
 from sortition._arrays import Logits, row, rows, scores, tokens
 from sortition._checks import Words, integer, refuse
-from sortition.errors import LogitsError, ParameterError
+from sortition.errors import LogitsError
 from sortition.params import SamplingParams
 from sortition.trace import PlannedStage, Trace
 
@@ -45,6 +45,9 @@ class Draw:
     top: list[tuple[int, float]]
     kept: int
     trace: Trace | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.token, self.logprob, self.raw_logprob, self.rank, tuple(self.top), self.kept, self.trace))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON, where a log-probability of -inf is ``None``."""
@@ -373,10 +376,8 @@ def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any)
     """
     if params is not None and not isinstance(params, SamplingParams):
         refuse("params", "SamplingParams", params)
-    try:
-        params = SamplingParams(**changes) if params is None else replace(params, **changes)
-    except TypeError as error:
-        raise ParameterError(str(error).replace("SamplingParams.__init__()", "sample()")) from None
+    SamplingParams._know(changes)  # noqa: SLF001 - the same package
+    params = SamplingParams(**changes) if params is None else replace(params, **changes)
     array = scores(logits)
     if array.ndim > 2:  # noqa: PLR2004 - rows and scores
         msg = f"logits must have the shape (vocab,) or (rows, vocab), got {array.shape}"

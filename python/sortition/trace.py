@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
 __all__ = ["PlannedStage", "Trace", "TraceStep"]
@@ -67,6 +68,14 @@ class Trace:
 
     steps: tuple[TraceStep, ...]
     fates: npt.NDArray[np.uint8]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Trace):
+            return NotImplemented
+        return self.steps == other.steps and bool(np.array_equal(self.fates, other.fates))
+
+    def __hash__(self) -> int:
+        return hash(self.steps)
 
     @classmethod
     def made_of(cls, steps: Iterable[Sequence[Any]], fates: npt.NDArray[np.uint8]) -> Trace:

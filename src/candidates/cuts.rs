@@ -27,32 +27,29 @@ const FLAT: usize = 4;
 impl Candidates<'_> {
     /// Keeps the `k` best, of equals the lower ids. `k` is at least 1.
     pub(crate) fn keep_best(&mut self, k: usize) {
-        self.carry_out_cut();
-        if k >= self.places() {
-            return;
-        }
-        let bound = self.bound(k);
-        let count = self.gather(bound);
-        self.adopt(count);
-        if count > k {
-            let (threshold, ties) = self.kth(k);
+        if let Some((threshold, ties)) = self.narrow_to(k) {
             self.keep_prefix(threshold, ties);
         }
     }
 
     /// Keeps the `k` best and all that equal the last of them.
     pub(crate) fn keep_best_and_ties(&mut self, k: usize) {
+        if let Some((threshold, _)) = self.narrow_to(k) {
+            self.keep_at_least(threshold, 1);
+        }
+    }
+
+    /// Makes a list of the `k` best and as few others as a bound leaves. If there are others: the k-th largest score, and how
+    /// many of its equals belong to the `k` best.
+    fn narrow_to(&mut self, k: usize) -> Option<(f32, usize)> {
         self.carry_out_cut();
         if k >= self.places() {
-            return;
+            return None;
         }
         let bound = self.bound(k);
         let count = self.gather(bound);
         self.adopt(count);
-        if count > k {
-            let (threshold, _) = self.kth(k);
-            self.keep_at_least(threshold, 1);
-        }
+        (count > k).then(|| self.kth(k))
     }
 
     /// Keeps the scores of at least `threshold`, but no fewer than the `min_keep` best.

@@ -235,5 +235,6 @@ pub(super) fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, P
         fields.set_item(format!("{penalty}_scope"), scope)?;
         fields.set_item(format!("{penalty}_window"), window)?;
     }
+    fields.set_item("dry_window", profile.dry_window)?;
     Ok(fields)
 }

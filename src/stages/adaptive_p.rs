@@ -1,5 +1,7 @@
-//! Adaptive-p (llama.cpp): probabilities near a target are preferred, and the target moves so that those of the tokens
-//! drawn come to it on average.
+//! Adaptive-p (llama.cpp, pull request 17927): probabilities near a target are preferred, and the target moves so that those of
+//! the tokens drawn come to it on average.
+//!
+//! It does not cut: the many tokens next to zero, each of which it gives a small chance, are for cuts before it to remove.
 
 use super::policy::Memory;
 use crate::candidates::Candidates;

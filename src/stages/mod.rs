@@ -1,7 +1,7 @@
 //! Every change of the scores, one file a stage, and the walk through them.
 //!
 //! The hard rules first: what they remove stays removed. Then the soft stages in the order of the plan, by default bias and
-//! penalties, the temperature, the cuts; and a policy, which stands in the place of the cuts.
+//! penalties, the temperature, the cuts; and a policy: mirostat in the place of the cuts, adaptive-p behind them.
 
 mod adaptive_p;
 mod bad_words;

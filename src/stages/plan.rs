@@ -10,7 +10,7 @@ use crate::stage::{Kind, Stage};
 pub(crate) struct Plan {
     /// The soft stages that have something to do, in order; at temperature 0 the temperature is the last of them.
     pub(crate) soft: Vec<Stage>,
-    /// What steers the draw in the place of the cuts.
+    /// What steers the draw, last.
     pub(crate) policy: Option<Policy>,
     /// The sums that are needed of scores that no soft stage has changed.
     sums: Sums,

@@ -1,4 +1,4 @@
-//! Policies: they stand in the place of the cuts and remember what was drawn.
+//! Policies: they come last and remember what was drawn. Mirostat takes the place of the cuts.
 //!
 //! What a policy remembers is two numbers per token, kept by the sampler beside the output, so that a token taken back
 //! takes its memory with it.

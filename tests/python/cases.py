@@ -30,7 +30,7 @@ else:
     import tomli as tomllib
 
 DATA = Path(__file__).parents[1] / "data"
-FILES = sorted(path.stem for path in DATA.glob("*.toml"))
+FILES = sorted(path.relative_to(DATA).with_suffix("").as_posix() for path in DATA.rglob("*.toml"))
 
 DESCRIPTION = {"id", "why", "source"}
 INPUT = {

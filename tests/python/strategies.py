@@ -136,11 +136,11 @@ def stage_params(draw: st.DrawFn, vocab: int) -> dict[str, Any]:
     for name in cuts:
         params.pop(name, None)
     kind = draw(st.sampled_from(["cuts"] * 4 + [*policies]))
-    if kind == "cuts":
+    if kind != "mirostat":  # which takes the place of the cuts
         names = draw(st.sets(st.sampled_from(sorted(cuts)), max_size=4))
         params |= {name: draw(cuts[name]) for name in sorted(names)}
         params |= {name: draw(strategy) for name, strategy in details.items()}
-    else:
+    if kind in policies:
         params[kind] = draw(policies[kind])
     if draw(st.booleans()):
         params["dynatemp_range"] = draw(st.sampled_from([0.3, 1.0, 5.0]))

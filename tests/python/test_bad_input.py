@@ -82,7 +82,14 @@ WRONG_TYPES: list[tuple[str, Any]] = [
         ("logit_bias", value)
         for value in ([1], "1", 3, {"1": 0.0}, {1.5: 0.0}, {True: 0.0}, {1: None}, {1: "2"}, {1: True})
     ],
-    *[("repetition_scope", value) for value in (1, True, "ALL", ["all"])],
+    *[("repetition_scope", value) for value in (1, True, "ALL", ["all"], np.array(["all", "output"]))],
+    *[
+        (name, np.array(3))
+        for name in ("bad_words", "dry_breakers", "processors", "order", "readings", "suppress", "xtc_protect")
+    ],
+    *[(name, value) for name in ("bad_words", "dry_breakers") for value in ([np.array(3)], np.array([1]), [[1.5]])],
+    *[(name, value) for name in ("order", "readings") for value in ("dry", [1], np.array([1.5]), {"dry": 1})],
+    *[("top_p", value) for value in (np.array([0.5]), np.True_)],
     *[(name, None) for name in NEEDED],
 ]
 
@@ -121,6 +128,20 @@ def test_a_misspelt_parameter_is_refused() -> None:
         SamplingParams(tempreature=1.0)  # type: ignore[call-arg]
     with pytest.raises((ParameterError, TypeError), match="tempreature"):
         sample(ROW, tempreature=1.0)
+
+
+def test_a_value_that_cannot_be_shown_is_refused_by_its_type() -> None:
+    """Python writes no integer of so many digits."""
+    with pytest.raises(ParameterError, match="top_p must be a number, got a value of type int"):
+        SamplingParams(top_p=10**5000)
+
+
+@pytest.mark.parametrize("changes", [{"_native": 3}, {"": 1}, {"profile": "vllm"}], ids=str)
+def test_what_no_parameter_is_is_named(changes: dict[str, Any]) -> None:
+    """Also what the class has for itself."""
+    for params in (None, SamplingParams()):
+        with pytest.raises(ParameterError, match="is no parameter of SamplingParams"):
+            sample(ROW, params, **changes)
 
 
 @pytest.mark.parametrize("params", [3, {"temperature": 0.5}, "greedy"], ids=str)

@@ -224,8 +224,8 @@ def test_every_parameter_has_a_flag_that_reaches_it(run, monkeypatch, name):
     [
         (["--top-p", "2"], r"top_p must be in \(0, 1\], got 2.*"),
         (["--seed", "-1"], r"seed must be .*, got -1"),
-        (["--max-tokens", "0"], "max_tokens must be an int of at least 1, got 0"),
-        (["--n", "0"], "n must be an int of at least 1, got 0"),
+        (["--max-tokens", "0"], "max_tokens must be an integer of at least 1, got 0"),
+        (["--n", "0"], "n must be an integer of at least 1, got 0"),
         (["--stop", ""], r"stop\[0\] must not be empty.*"),
         (["--deadline", "-1"], r"deadline must be a number of seconds, 0 or more, got -1\.0"),
         (["--logit-bias", "3"], "--logit-bias must be ID=VALUE, got '3'"),

@@ -7,8 +7,12 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as hypothesis
 
 import sortition as st
+from sortition.reference import PROFILES
+from strategies import history_params, stage_params
 
 ROW = np.linspace(-1, 1, 64).astype(np.float32)
 
@@ -18,6 +22,18 @@ def test_parameters_survive_pickle(protocol: int) -> None:
     params = st.SamplingParams(logit_bias={1: 2.0, 3: -np.inf}, suppress=[4], temperature=0.5, seed=7)
     assert pickle.loads(pickle.dumps(params, protocol)) == params  # noqa: S301 - our own bytes
     assert copy.deepcopy(params) == params
+
+
+@given(data=hypothesis.data())
+def test_parameters_come_back_from_their_dictionary_and_from_pickle(data: hypothesis.DataObject) -> None:
+    """Whatever they are: equal, with an equal hash, and the same when they are taken apart again."""
+    values = data.draw(stage_params(9)) | data.draw(history_params(9))
+    params = st.SamplingParams.profile(data.draw(hypothesis.sampled_from(sorted(PROFILES))), **values)
+    again, other = st.SamplingParams(**params.to_dict()), pickle.loads(pickle.dumps(params))  # noqa: S301 - our own
+    assert params == again == other
+    assert hash(params) == hash(again) == hash(other)
+    assert params.to_dict() == again.to_dict()
+    assert eval(repr(params), {"SamplingParams": st.SamplingParams, "inf": np.inf}) == params  # noqa: S307 - our own
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])

@@ -168,10 +168,11 @@ def test_a_prompt_is_any_sequence_of_ints(prompt):
         ({"prompt_ids": [True]}, ParameterError, r"prompt_ids\[0\] must be a token id .* got True"),
         ({"prompt_ids": [[1]]}, ParameterError, r"prompt_ids\[0\] must be a token id .* got \[1\]"),
         ({"stop_tokens": ["<eos>"]}, ParameterError, r"stop_tokens\[0\] must be a token id .* got '<eos>'"),
-        ({"max_tokens": 0}, ParameterError, "max_tokens must be an int of at least 1, got 0"),
-        ({"max_tokens": -1}, ParameterError, "max_tokens must be an int of at least 1, got -1"),
-        ({"max_tokens": 1.5}, ParameterError, r"max_tokens must be an int of at least 1, got 1\.5"),
-        ({"max_tokens": True}, ParameterError, "max_tokens must be an int of at least 1, got True"),
+        ({"max_tokens": 0}, ParameterError, "max_tokens must be an integer of at least 1, got 0"),
+        ({"max_tokens": -1}, ParameterError, "max_tokens must be an integer of at least 1, got -1"),
+        ({"max_tokens": 1.5}, ParameterError, r"max_tokens must be an integer of at least 1, got 1\.5"),
+        ({"max_tokens": True}, ParameterError, "max_tokens must be an integer of at least 1, got True"),
+        ({"max_tokens": np.float64(2)}, ParameterError, "max_tokens must be an integer of at least 1, got "),
         ({"deadline": -1}, ParameterError, "deadline must be a number of seconds, 0 or more, got -1"),
         ({"deadline": float("nan")}, ParameterError, "deadline must be a number of seconds, 0 or more, got nan"),
         ({"model": object()}, ModelError, r"model must have a method forward\(tokens\) -> logits, got object"),
@@ -188,8 +189,8 @@ def test_a_bad_argument_is_refused_before_anything_is_computed(change, error, me
 
 
 def test_the_loop_knows_neither_the_compiled_module_nor_an_adapter():
-    """It is given a model and a sampler; of this package it imports errors, and protocols for the type checker."""
+    """It is given a model and a sampler; it imports checks, errors, and protocols for the type checker."""
     tree = ast.parse(inspect.getsource(sys.modules["sortition.decode"]))
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     ours = {name for name in modules if name.startswith("sortition")}
-    assert ours == {"sortition.errors", "sortition.models.protocol"}
+    assert ours == {"sortition._checks", "sortition.errors", "sortition.models.protocol"}

@@ -1,7 +1,8 @@
 """Tokens come as often as their chances say.
 
 Every test has fixed seeds, so it passes always or never; the false-alarm rate is that of a right sampler with seeds
-that nobody has tried: 1e-6 for each. What is certain in the same examples is in test_worked_examples.py.
+that nobody has tried: 1e-6 for each. The laws of all stages are in test_laws.py, rare tokens in tests/rust/tails.rs,
+and what is certain in the same examples in test_worked_examples.py.
 """
 
 from __future__ import annotations
@@ -12,42 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from goodness import assert_follows
 from sortition import Sampler, SamplingParams, sample
-
-FALSE_ALARM = 1e-6
 
 WEATHER = {"真": 0.42, "很": 0.18, "不": 0.10, "挺": 0.08, "特别": 0.05}
 """What follows 今天天气, "the weather today": really, very, not, rather, especially; .17 is left for all others."""
 VOCAB = 50_000
-
-
-def chance_of_more(statistic: float, degrees: int) -> float:
-    """The chance that chi-square with so many degrees of freedom exceeds the statistic.
-
-    From the table of the distribution: 11.070 at 5 degrees is the limit of 5 %.
-
-    >>> round(chance_of_more(11.070, 5), 4), round(chance_of_more(5.991, 2), 4)
-    (0.05, 0.05)
-    """
-    if statistic == 0:
-        return 1.0
-    half, odd = statistic / 2, degrees % 2
-    powers = [k + odd / 2 for k in range(degrees // 2)]
-    terms = [math.exp(-half + power * math.log(half) - math.lgamma(power + 1)) for power in powers]
-    return sum(terms, math.erfc(math.sqrt(half)) if odd else 0.0)
-
-
-def assert_follows(tokens: np.ndarray, chances: np.ndarray) -> None:
-    """Hold the tokens to the chances: none without a chance, and chi-square of the others."""
-    counts = np.bincount(tokens, minlength=len(chances))
-    assert len(counts) == len(chances)
-    possible = chances > 0
-    assert not counts[~possible].any()
-    expected = chances[possible] / chances.sum() * len(tokens)
-    assert expected.min() > 5
-    if len(expected) > 1:
-        statistic = float(((counts[possible] - expected) ** 2 / expected).sum())
-        assert chance_of_more(statistic, len(expected) - 1) > FALSE_ALARM
 
 
 def draws(chances: Any, count: int = 100_000, **params: Any) -> np.ndarray:
@@ -139,17 +110,6 @@ def test_the_tokens_of_one_sequence_are_independent() -> None:
     sampler, row = Sampler(SamplingParams(seed=11)), np.log(chances).astype(np.float32)
     tokens = np.array([sampler.sample(row) for _ in range(40_000)]).reshape(-1, 2)
     assert_follows(tokens @ np.array([3, 1]), np.outer(chances, chances).ravel())
-
-
-def test_a_token_of_one_in_a_million_comes_one_in_a_million_times() -> None:
-    """A coin of 24 bits or a sum in float32 would not do.
-
-    40 million draws from 1 - 1e-6 and 1e-6: 40 expected. A right sampler gives fewer than 14 or more than 77 once in a
-    million (Poisson).
-    """
-    chances = np.array([1 - 1e-6, 1e-6])
-    rare = sum(int(draws(chances, 4_000_000, seed=seed).sum()) for seed in range(10))
-    assert 14 <= rare <= 77
 
 
 def test_xtc_excludes_as_often_as_its_own_coin_says() -> None:

@@ -69,7 +69,7 @@ def test_a_completion_is_plain_json():
 def test_a_prompt_may_be_text():
     """The tokenizer of the model reads it."""
     model = ScriptedModel.from_pieces(PIECES)
-    done = generate(model, "今天天气", GREEDY, max_tokens=1)
+    done = generate(model, "今天天气", GREEDY, max_tokens=np.int64(1))
     assert model.calls[0] == (0, 1)
     assert done.prompt_tokens == 2
 
@@ -229,8 +229,8 @@ def test_min_tokens_holds_off_the_end_token_and_the_stop_string():
         ([-1], {}, ParameterError, r"prompt\[0\] must be a token id .* got -1"),
         ("\udcff", {}, ParameterError, "prompt must be text that can be written in UTF-8"),
         ([0], {"stop": [""]}, ParameterError, r"stop\[0\] must not be empty"),
-        ([0], {"max_tokens": 0}, ParameterError, "max_tokens must be an int of at least 1, got 0"),
-        ([0], {"deadline": "1"}, ParameterError, "deadline must be a number of seconds, 0 or more, got '1'"),
+        ([0], {"max_tokens": 0}, ParameterError, "max_tokens must be an integer of at least 1, got 0"),
+        ([0], {"deadline": "1"}, ParameterError, "deadline must be a number, got '1'"),
         ([0], {"stop_tokens": [0.5]}, ParameterError, r"stop_tokens\[0\] must be a token id"),
     ],
 )
@@ -245,7 +245,7 @@ def test_a_bad_argument_is_refused_at_the_call(layer, prompt, options, error, me
 @pytest.mark.parametrize("n", [0, -1, 1.0, True])
 def test_n_counts_completions(n):
     """From one on."""
-    with pytest.raises(ParameterError, match=f"n must be an int of at least 1, got {n}"):
+    with pytest.raises(ParameterError, match=f"n must be an integer of at least 1, got {n}"):
         generate(coin_model(), [0], n=n)
 
 

@@ -48,6 +48,22 @@ TRANSLATED = [
     ("llama.cpp", {"seed": -1, "min_keep": 0, "typical_p": 1.0}, {"seed": None, "min_keep": 1, "typical_p": None}),
     ("llama.cpp", {"xtc_probability": 0.5, "dynatemp_range": 0.3}, {"xtc_probability": 0.5, "dynatemp_range": 0.3}),
     ("llama.cpp", {"samplers": ["top_k"], "top_k": 5}, {"top_k": 5, "top_p": None, "temperature": 1.0}),
+    ("llama.cpp", {"samplers": "kt", "top_k": 5}, {"top_k": 5, "top_p": None, "temperature": 0.8}),
+    ("llama.cpp", {"samplers": ["Top-K", "nucleus", "temp"]}, {"top_k": 40, "top_p": 0.95, "min_p": None}),
+    (
+        "llama.cpp",
+        {"samplers": ["min_p", "adaptive_p"], "adaptive_target": 0.3},
+        {"adaptive_target": 0.3, "top_k": None},
+    ),
+    ("llama.cpp", {"samplers": ["adaptive_p"], "adaptive_target": -1}, {"adaptive_target": None, "top_k": None}),
+    ("llama.cpp", {"top_k": -3, "top_n_sigma": -1.0, "dynatemp_range": -0.5}, {"top_k": None, "top_n_sigma": None}),
+    ("llama.cpp", {"logit_bias": [[5, 1], [5, 0.5], [6, 1], [6, False]]}, {"logit_bias": {5: 1.5, 6: float("-inf")}}),
+    ("llama.cpp", {"logit_bias": {"5": False}}, {"logit_bias": {5: float("-inf")}}),
+    ("llama.cpp", {"dry_multiplier": 0.0, "dry_allowed_length": 4}, {"dry_multiplier": None, "dry_window": 64}),
+    ("llama.cpp", {"dry_multiplier": 0.8, "dry_penalty_last_n": 0}, {"dry_multiplier": None}),
+    ("transformers", {"sequence_bias": [[[5], 1.5]]}, {"logit_bias": {5: 1.5}}),
+    ("transformers", {"sequence_bias": {(5,): -1}}, {"logit_bias": {5: -1.0}}),
+    ("vllm", {"thinking_token_budget": -1, "tool_choice": "auto", "cache_salt": "s"}, {"temperature": 1.0}),
 ]
 
 
@@ -123,6 +139,35 @@ def test_listed_samplers_run_in_the_order_of_the_list():
     params = SamplingParams.from_llama_cpp({"samplers": samplers, "temperature": 0.5})
     assert [stage for stage in params.order if stage in samplers] == samplers
     assert sorted(params.order) == sorted(Profile.named("llama.cpp").order)
+
+
+def test_dry_of_llama_cpp_takes_its_breakers_as_ids():
+    """There they are texts, which take a tokenizer; the rest is the server's."""
+    request = {"dry_multiplier": 0.8, "dry_base": 0.5, "dry_allowed_length": 3, "dry_sequence_breakers": ["\n", ":"]}
+    params = SamplingParams.from_llama_cpp(request, dry_breakers=[[198], [25]])
+    assert (params.dry_multiplier, params.dry_base, params.dry_allowed_length) == (0.8, 1.75, 3)
+    assert (params.dry_window, params.dry_breakers) == (64, ((198,), (25,)))
+    whole = SamplingParams.from_llama_cpp(request | {"dry_penalty_last_n": -1}, dry_breakers=[])
+    assert whole.dry_window is None
+
+
+def test_the_settings_that_llama_cpp_shows_are_its_defaults():
+    """What its server shows of itself may be sent back to it."""
+    shown = {
+        "seed": 4294967295, "temperature": 0.8, "dynatemp_range": 0.0, "dynatemp_exponent": 1.0, "top_k": 40,
+        "top_p": 0.95, "min_p": 0.05, "top_n_sigma": -1.0, "xtc_probability": 0.0, "xtc_threshold": 0.1,
+        "typical_p": 1.0, "repeat_last_n": 64, "repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0,
+        "dry_multiplier": 0.0, "dry_base": 1.75, "dry_allowed_length": 2, "dry_penalty_last_n": 64,
+        "dry_sequence_breakers": ["\n", ":", '"', "*"], "mirostat": 0, "mirostat_tau": 5.0, "mirostat_eta": 0.1,
+        "adaptive_target": -1.0, "adaptive_decay": 0.9, "stop": [], "max_tokens": -1, "n_predict": -1, "n_keep": 0,
+        "n_discard": 0, "ignore_eos": False, "stream": False, "logit_bias": [], "n_probs": 0, "min_keep": 0,
+        "grammar": "", "grammar_lazy": False, "grammar_triggers": [], "preserved_tokens": [],
+        "chat_format": "Content-only", "reasoning_format": "none", "reasoning_in_content": False,
+        "generation_prompt": "", "speculative.types": "none", "timings_per_token": False, "lora": [],
+        "post_sampling_probs": False, "backend_sampling": False,
+        "samplers": ["penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature"],
+    }  # fmt: skip
+    assert SamplingParams.from_llama_cpp(shown) == SamplingParams.from_llama_cpp({})
 
 
 def test_parameters_come_back_from_their_dictionary():

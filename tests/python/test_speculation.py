@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from goodness import FALSE_ALARM, g_test
 from sortition import Sampler, SamplingParams, reference
 from sortition.reference import weights
-from test_distribution import FALSE_ALARM, chance_of_more
 
 COUNT = 20_000
 ROWS = np.log(
@@ -74,21 +74,9 @@ def joint_chances(params: dict[str, Any]) -> np.ndarray:
     return chances
 
 
-def g_test(tokens: np.ndarray, chances: np.ndarray) -> float:
-    """The chance of a larger G, twice the sum of O ln(O / E). Cells with fewer than 5 expected are one cell."""
-    counts = np.zeros(chances.shape)
-    np.add.at(counts, tuple(tokens.T), 1)
-    assert not counts[chances == 0].any()
-    expected = chances * len(tokens)
-    small = expected < 5
-    observed = np.append(counts[~small], counts[small].sum())
-    wanted = np.append(expected[~small], expected[small].sum())
-    observed, wanted = observed[wanted > 0], wanted[wanted > 0]
-    if len(wanted) == 1:
-        return 1.0
-    some = observed > 0
-    statistic = 2 * float((observed[some] * np.log(observed[some] / wanted[some])).sum())
-    return chance_of_more(max(statistic, 0.0), len(wanted) - 1)
+def agreement(tokens: np.ndarray, chances: np.ndarray) -> float:
+    """Of triples of tokens with their chances: see `goodness.g_test`."""
+    return g_test(np.ravel_multi_index(tuple(tokens.T), chances.shape), chances.ravel())
 
 
 def drawn_from(chances: list[list[float]], seed: int = 2026) -> np.ndarray:
@@ -120,7 +108,7 @@ def test_the_tokens_follow_the_model_whatever_the_draft(draft: str) -> None:
     """With penalties and top-k: they depend on what stood before, and cut what the draft may have drawn."""
     params = STAGES["penalties and top-k"]
     tokens = speculated(params, drawn_from(DRAFTS[draft]), logs(DRAFTS[draft]))
-    assert g_test(tokens, joint_chances(params)) > FALSE_ALARM
+    assert agreement(tokens, joint_chances(params)) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("stages", STAGES)
@@ -128,14 +116,14 @@ def test_the_tokens_follow_the_model_through_all_kinds_of_stages(stages: str) ->
     """With a draft that is off by a good deal."""
     params = STAGES[stages]
     tokens = speculated(params, drawn_from(DRAFTS["far"]), logs(DRAFTS["far"]))
-    assert g_test(tokens, joint_chances(params)) > FALSE_ALARM
+    assert agreement(tokens, joint_chances(params)) > FALSE_ALARM
 
 
 def test_the_tokens_follow_the_model_without_the_scores_of_the_draft() -> None:
     """Then they are those without a draft."""
     params = STAGES["penalties and top-k"]
     tokens = speculated(params, drawn_from(DRAFTS["near"]))
-    assert g_test(tokens, joint_chances(params)) > FALSE_ALARM
+    assert agreement(tokens, joint_chances(params)) > FALSE_ALARM
     parent = Sampler(SamplingParams(**params, seed=7), prompt=PROMPT)
     plain = [[fork.sample(row) for row in ROWS] for fork in parent.fork(1000)]
     assert tokens[:1000].tolist() == plain
@@ -154,7 +142,7 @@ def test_a_draft_may_come_from_a_sampler_of_the_same_seed() -> None:
             logits.append(other.process(row))
             draft.append(other.sample(row))
         tokens.append(three(one, draft, np.stack(logits)))
-    assert g_test(np.array(tokens), joint_chances(params)) > FALSE_ALARM
+    assert agreement(np.array(tokens), joint_chances(params)) > FALSE_ALARM
 
 
 def test_as_many_drafted_tokens_stand_as_the_chances_have_in_common() -> None:
@@ -181,4 +169,4 @@ def test_the_test_finds_a_draft_that_lies_about_its_chances() -> None:
     """Drawn from one distribution and given out as another, it would bend what comes out."""
     params = STAGES["penalties and top-k"]
     tokens = speculated(params, drawn_from(DRAFTS["far"]), logs(DRAFTS["near"]))
-    assert g_test(tokens, joint_chances(params)) < FALSE_ALARM
+    assert agreement(tokens, joint_chances(params)) < FALSE_ALARM

@@ -89,7 +89,7 @@ CUTS: dict[str, list[dict[str, Any]]] = {
     "xtc": [{"xtc_probability": 1.0, "xtc_threshold": 0.01, "xtc_protect": [5]}],
     "dynatemp": [{"dynatemp_range": 0.5, "top_k": 40}],
     "mirostat": [{"mirostat": 1, "mirostat_tau": 3.0}, {"mirostat": 2, "mirostat_tau": 3.0}],
-    "adaptive_p": [{"adaptive_target": 0.3}],
+    "adaptive_p": [{"adaptive_target": 0.3}, {"adaptive_target": 0.2, "min_p": 0.05, "top_k": 40}],
     "bias after cuts": [{"top_k": 1000, "logit_bias": {5: 30.0, 7: -1.0}, "order": (*profiles.SOFT[1:], "logit_bias")}],
     "typical after top_k": [{"top_k": 50_000, "typical_p": 0.6}],
 }

@@ -140,3 +140,12 @@ def test_an_unknown_reading_or_profile_is_refused() -> None:
         SamplingParams(readings=["ties"])
     with pytest.raises(ParameterError, match=r"profile must be .*llama\.cpp.*'ollama'"):
         SamplingParams.profile("ollama")
+
+
+def test_draws_are_equal_when_all_they_say_is() -> None:
+    """With their traces, and in a set."""
+    one, two, other = (Sampler(SamplingParams(top_k=k, seed=1)).draw(WEATHER, trace=True) for k in (2, 2, 3))
+    assert one == two != other
+    assert one.trace == two.trace != other.trace
+    assert one.trace != "a trace"
+    assert len({one, two, other}) == len({one.trace, two.trace, other.trace}) == 2

@@ -13,7 +13,7 @@ and `temperature` divides the scores wherever chances are needed. Read in this o
 `rules`       what a token may never be: mask, lists of ids, bad words, min_tokens
 `penalties`   what the history does to the scores
 `cuts`        which candidates stay
-`steered`     mirostat and adaptive-p, which stand in the place of the cuts
+`steered`     mirostat in the place of the cuts, and adaptive-p behind them
 `profiles`    the order of the stages, and the switches of named stacks
 `pipeline`    a row through all stages: `process`, `draw`
 `functions`   the functions that take a row: softmax, top_k, …

@@ -36,7 +36,7 @@ Keep = NDArray[np.bool_]
 
 
 def top_k(scores: Scores, _temperature: float, k: int, *, min_keep: int = 1, ties: bool = False) -> Keep:
-    """Keep the k best; of those equal to the k-th the lower ids, or with `ties` all.
+    """Keep the k best; of those equal to the k-th the lower ids, or with `ties` all (arXiv 1805.04833).
 
     >>> top_k(np.array([3, 2, 2, 1], np.float32), 1.0, 2)
     array([ True,  True, False, False])
@@ -54,7 +54,7 @@ def top_k(scores: Scores, _temperature: float, k: int, *, min_keep: int = 1, tie
 
 
 def top_p(scores: Scores, temperature: float, p: float, *, min_keep: int = 1) -> Keep:
-    """Keep the shortest prefix, best first, whose mass is at least p. p = 1 cuts nothing.
+    """Keep the shortest prefix, best first, whose mass is at least p (arXiv 1904.09751). p = 1 cuts nothing.
 
     .4 + .3 falls short of .8, so the third stays:
 
@@ -68,7 +68,9 @@ def top_p(scores: Scores, temperature: float, p: float, *, min_keep: int = 1) ->
 
 
 def min_p(scores: Scores, temperature: float, p: float, *, min_keep: int = 1) -> Keep:
-    """Keep what has at least p times the chance of the best: a limit on scores. p = 0 cuts nothing.
+    """Keep what has at least p times the chance of the best (arXiv 2407.01082). p = 0 cuts nothing.
+
+    It is a limit on scores: the best, plus T ln p.
 
     >>> min_p(np.log(np.array([0.5, 0.25, 0.125, 0.125], np.float32)), 1.0, 0.5)
     array([ True,  True, False, False])
@@ -125,7 +127,7 @@ def eta(scores: Scores, temperature: float, value: float, *, min_keep: int = 1, 
 
 
 def top_a(scores: Scores, temperature: float, a: float, *, min_keep: int = 1) -> Keep:
-    """Keep chances of at least a times the square of the best.
+    """Keep chances of at least a times the square of the best (KoboldAI).
 
     .6 * .5^2 = .15:
 
@@ -191,6 +193,8 @@ def top_n_sigma(scores: Scores, _temperature: float, n: float, *, min_keep: int 
 
 def tfs(scores: Scores, temperature: float, z: float, *, min_keep: int = 1) -> Keep:
     """Tail-free: keep token i while the bends up to it sum to at most z of all bends; the last goes.
+
+    By Phénix and Egan, 2019.
 
     Chances best first; the bend |p[i] - 2 p[i+1] + p[i+2]| belongs to token i + 1; token 0 stays. z = 1, two
     candidates, or no bend at all cut nothing.

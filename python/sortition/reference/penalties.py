@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["counted", "dry", "frequency", "presence", "repetition"]
+__all__ = ["counted", "dry", "frequency", "presence", "repetition", "unbroken"]
 
 SMALLEST = np.float32(2.0**-149)
 """A penalty that would round to zero is this: 0 / 0 would be NaN."""
@@ -52,6 +52,8 @@ def counted(
 def repetition(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Scores:
     """Of each id seen, however often: a score below zero times the penalty, any other divided by it.
 
+    As transformers reads CTRL (arXiv 1909.05858).
+
     >>> repetition(np.array([2, -2, 1], np.float32), 2.0, np.array([2, 1, 0]))
     array([ 1., -4.,  1.], dtype=float32)
     """
@@ -62,7 +64,7 @@ def repetition(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Scor
 
 
 def frequency(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Scores:
-    """Subtract the penalty once for each time the id was seen.
+    """Subtract the penalty once for each time the id was seen (API of OpenAI).
 
     >>> frequency(np.array([1, 1], np.float32), 0.5, np.array([3, 0]))
     array([-0.5,  1. ], dtype=float32)
@@ -73,7 +75,7 @@ def frequency(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Score
 
 
 def presence(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Scores:
-    """Subtract the penalty if the id was seen, however often.
+    """Subtract the penalty if the id was seen, however often (API of OpenAI).
 
     >>> presence(np.array([1, 1], np.float32), 0.25, np.array([3, 0]))
     array([0.75, 1.  ], dtype=float32)

@@ -23,7 +23,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["BadScoresError", "Choice", "Drawn", "EmptyRowError", "by_lot", "draw", "incoming", "process", "settle"]
+__all__ = [
+    "BadScoresError",
+    "Choice",
+    "Drawn",
+    "EmptyRowError",
+    "Request",
+    "by_lot",
+    "draw",
+    "heat",
+    "incoming",
+    "process",
+    "settle",
+]
 
 
 Choice = Callable[[Scores, Callable[[int], float]], int]
@@ -256,8 +268,7 @@ def edited(stage: str, scores: Scores, asked: Request) -> Scores:
         case "logit_bias":
             return rules.logit_bias(scores, asked.get("logit_bias"))
         case "custom":
-            answer = asked.custom(np.array(asked.context, np.int64), scores.copy()) if asked.custom else None
-            return scores if answer is None else np.where(scores > -np.inf, np.asarray(answer, np.float32), scores)
+            return scores if asked.custom is None else rules.custom(scores, asked.custom, asked.context)
         case "no_repeat_ngram":
             return rules.no_repeat_ngram(scores, asked.get("no_repeat_ngram"), asked.context)
         case "dry":
@@ -272,7 +283,16 @@ def edited(stage: str, scores: Scores, asked: Request) -> Scores:
 
 
 def heat(scores: Scores, asked: Request) -> float:
-    """The temperature; with dynatemp_range, between temperature - range and + range by (H / ln n)^exponent."""
+    """The temperature; with a range, between temperature - range and temperature + range by (H / ln n)^exponent.
+
+    H is the entropy over the n candidates (llama.cpp, pull request 4972). It is never below 0; at 0 the best is left,
+    and a single candidate has the temperature itself.
+
+    Two equal chances have all the entropy that two can have, so the range is added whole:
+
+    >>> heat(np.zeros(2, np.float32), Request(params={"temperature": 1.0, "dynatemp_range": 0.5}))
+    1.5
+    """
     temperature = float(asked.get("temperature", 1.0))
     reach, count = asked.get("dynatemp_range"), int((scores > -np.inf).sum())
     if reach is None or count == 1:
@@ -293,7 +313,9 @@ def kept(stage: str, scores: Scores, temperature: float, asked: Request) -> cuts
         "top_h": {"whole": switches.top_h_whole},
         "xtc": {"protect": asked.get("xtc_protect", ()), "or_nothing": switches.xtc_or_nothing},
     }
-    value = asked.get({"typical": "typical_p", "xtc": "xtc_threshold"}.get(stage, stage))
+    value = (
+        asked.get("xtc_threshold", 0.1) if stage == "xtc" else asked.get("typical_p" if stage == "typical" else stage)
+    )
     if stage == "xtc" and asked.coin(philox.XTC) >= asked.get("xtc_probability"):
         return scores > -np.inf
     cut = getattr(cuts, stage)

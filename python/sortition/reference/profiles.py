@@ -98,7 +98,8 @@ PROFILES: Mapping[str, Profile] = {
             f"{name}_{what}": value
             for name in ("repetition", "frequency", "presence")
             for what, value in (("scope", "all"), ("window", 64))
-        },
+        }
+        | {"dry_window": 64},
         typical_exceeds=True,
         greedy_after_cuts=True,
         xtc_or_nothing=True,

@@ -12,17 +12,19 @@ import numpy as np
 from sortition.reference.weights import Scores, clamped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["allowed_ids", "bad_words", "logit_bias", "mask", "min_tokens", "no_repeat_ngram", "suppress"]
+__all__ = ["allowed_ids", "bad_words", "custom", "logit_bias", "mask", "min_tokens", "no_repeat_ngram", "suppress"]
 
 OUT = np.float32(-np.inf)
 
 
 def mask(scores: Scores, words: ArrayLike) -> Scores:
     """Keep token t where bit t & 31 of word t >> 5 is set; what lies beyond the last word is out.
+
+    As xgrammar, llguidance and outlines-core hand out their masks. Bits beyond the last score do not count.
 
     6 is binary 110: ids 1 and 2.
 
@@ -70,7 +72,7 @@ def min_tokens(scores: Scores, least: int, outputs: int, stop_tokens: Iterable[i
 
 
 def bad_words(scores: Scores, words: Iterable[Sequence[int]], context: Sequence[int]) -> Scores:
-    """Remove the last id of a word when the rest of the word is how the context ends.
+    """Remove the last id of a word when the rest of the word is how the context ends; a word of one id always.
 
     >>> bad_words(np.zeros(4, np.float32), [[1, 2], [3]], context=[0, 1])
     array([  0.,   0., -inf, -inf], dtype=float32)
@@ -80,7 +82,7 @@ def bad_words(scores: Scores, words: Iterable[Sequence[int]], context: Sequence[
 
 
 def no_repeat_ngram(scores: Scores, n: int, context: Sequence[int]) -> Scores:
-    """Remove every id that would complete a run of n tokens that the context already holds.
+    """Remove every id that would complete a run of n tokens that the context already holds (arXiv 1705.04304).
 
     The context ends in 1, and 1 was followed by 2:
 
@@ -108,3 +110,20 @@ def logit_bias(scores: Scores, bias: Mapping[int, float]) -> Scores:
     with np.errstate(over="ignore"):
         changed[ids] = clamped(scores[ids] + added, np.minimum(scores[ids], added))
     return changed
+
+
+def custom(
+    scores: Scores,
+    processor: Callable[[NDArray[np.int64], Scores], ArrayLike | None],
+    context: Sequence[int],
+) -> Scores:
+    """Replace the scores by what a function makes of the context and of them; `None` is what it left of them.
+
+    What was out stays out:
+
+    >>> custom(np.array([1, 2, -np.inf], np.float32), lambda context, scores: scores + context[-1], [5, 7])
+    array([  8.,   9., -inf], dtype=float32)
+    """
+    shown = scores.copy()
+    answer = processor(np.array(context, np.int64), shown)
+    return np.where(scores > -np.inf, np.asarray(shown if answer is None else answer, np.float32), scores)

@@ -1,4 +1,4 @@
-"""Policies with a memory, in the place of the cuts: mirostat (arXiv 2007.14966) and adaptive-p.
+"""Policies with a memory: mirostat (arXiv 2007.14966) in the place of the cuts, and adaptive-p behind them.
 
 The memory of mirostat is one number, mu: twice tau at first. That of adaptive-p is a decaying sum of the chances of
 the tokens drawn, and the sum of the decays.
@@ -25,7 +25,7 @@ PEAK, SHARPNESS, WIDTH = 5.0, 10.0, 0.3
 
 
 def mirostat_1(scores: Scores, temperature: float, mu: float, vocab: int) -> Keep:
-    """Keep the k best, k from mu and from a power law fitted to the best chances; at least one.
+    """Keep the k best, k from mu and from a power law fitted to the best chances; at least one (arXiv 2007.14966).
 
     >>> mirostat_1(np.log(np.array([0.5, 0.25, 0.25], np.float32)), 1.0, mu=0.0, vocab=3)
     array([ True, False, False])
@@ -68,7 +68,7 @@ def next_mu(mu: float, chance: float, *, tau: float, eta: float) -> float:
 
     It stays finite, however far eta reaches:
 
-    >>> next_mu(10.0, 0.25, tau=1e-9, eta=1e308) == -sys.float_info.max
+    >>> next_mu(10.0, 0.25, tau=1e-9, eta=1e308) == -float(np.finfo(np.float64).max)
     True
     """
     return min(max(mu - eta * (-math.log2(chance) - tau), -sys.float_info.max), sys.float_info.max)
@@ -100,7 +100,10 @@ def adapted(target: float, average: Average) -> float:
 
 
 def adaptive_p(scores: Scores, temperature: float, target: float) -> Scores:
-    """Scores anew, by the distance d of each chance from the target in widths: 5 - 10 d^2 / (1 + d).
+    """Scores anew, by the distance d of each chance from the target in widths: 5 - 10 d^2 / (1 + d) (llama.cpp 17927).
+
+    No chance is further off than 10/3 widths, so no score is below -20.7: only a cut before keeps the many unlikely
+    tokens of a large vocabulary out.
 
     Chance .5 hits the target; .2 is one width off: 5 - 10/2 = 0.
 

@@ -1,0 +1,197 @@
+"""The page of definitions: what every stage means, put together from the docstrings of the reference.
+
+`python -m definitions PAGE`; `make definitions` runs it. A section says what a stage does in the words of the function
+that defines it, with its examples; its parameters in the words of `SamplingParams`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sortition import SamplingParams
+from sortition.reference import cuts, penalties, philox, pipeline, profiles, rules, steered, weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["ABOUT_ALL", "GROUPS", "examples", "page", "stages"]
+
+Section = tuple[str, "list[Callable[..., Any]]", list[str]]
+
+PENALTY_PARTS = ("scope", "window", "exclude")
+DRY = ["dry_multiplier", "dry_base", "dry_allowed_length", "dry_window", "dry_breakers"]
+
+GROUPS: dict[str, tuple[str, list[Section]]] = {
+    "Hard rules": (
+        "They run first, in this order. What they remove, nothing brings back.",
+        [
+            ("mask", [rules.mask], []),
+            ("allowed_ids", [rules.allowed_ids], ["allowed_ids"]),
+            ("suppress", [rules.suppress], ["suppress"]),
+            ("min_tokens", [rules.min_tokens], ["min_tokens"]),
+            ("bad_words", [rules.bad_words], ["bad_words"]),
+        ],
+    ),
+    "Changes of single scores": (
+        "Each change is rounded once to float32 and held inside its finite range. What is impossible stays so.",
+        [
+            ("logit_bias", [rules.logit_bias], ["logit_bias"]),
+            ("custom", [rules.custom], ["processors"]),
+            *(
+                (name, [apply], [f"{name}_penalty", *(f"{name}_{part}" for part in PENALTY_PARTS)])
+                for name, apply in (
+                    ("repetition", penalties.repetition),
+                    ("frequency", penalties.frequency),
+                    ("presence", penalties.presence),
+                )
+            ),
+            ("no_repeat_ngram", [rules.no_repeat_ngram], ["no_repeat_ngram"]),
+            ("dry", [penalties.dry, penalties.unbroken], DRY),
+        ],
+    ),
+    "Temperature": (
+        "It rewrites no score: chances are those of scores divided by it, which is written out where scores change.",
+        [
+            (
+                "temperature",
+                [weights.written, pipeline.heat],
+                ["temperature", "dynatemp_range", "dynatemp_exponent"],
+            )
+        ],
+    ),
+    "Cuts": (
+        inspect.cleandoc(cuts.__doc__ or "").partition("\n\n")[2],
+        [
+            (stage, [getattr(cuts, stage)], [names] if isinstance(names, str) else names)
+            for stage, names in {
+                **{stage: stage for stage in profiles.CUTS},
+                "typical": "typical_p",
+                "xtc": ["xtc_probability", "xtc_threshold", "xtc_protect"],
+            }.items()
+        ],
+    ),
+    "Policies": (
+        "They come last, and remember what was drawn.",
+        [
+            (
+                "mirostat",
+                [steered.mirostat_1, steered.mirostat_2, steered.next_mu],
+                ["mirostat", "mirostat_tau", "mirostat_eta"],
+            ),
+            (
+                "adaptive_p",
+                [steered.adaptive_p, steered.adapted, steered.next_average, steered.Average.start],
+                ["adaptive_target", "adaptive_decay"],
+            ),
+        ],
+    ),
+    "The draw": (
+        inspect.cleandoc(weights.__doc__ or "").partition("\n\n")[2],
+        [("draw", [weights.weights, weights.pick, philox.coin], ["seed"])],
+    ),
+}
+"""The parts of the page: what is said of all stages of one, and of each the functions and the parameters."""
+
+ABOUT_ALL = ("order", "min_keep", "readings")
+"""Parameters that belong to no stage alone."""
+
+OPENING = """\
+# Definitions
+
+What each stage means. This page is put together from the docstrings of `sortition.reference` by `make definitions`; its
+examples are run by the tests, and the Rust core is held to the same functions, token for token. Where named stacks read
+a definition in another way, [Profiles](profiles.md) says so.
+
+The stages run in this order, unless `order` says otherwise:
+{order}; and a policy, if there is one, before the draw.
+
+Chances are those of the candidates left so far. Nothing is ever random about equals: the lower id goes first. Scores
+are float32, sums and limits float64. `None`, or for a list nothing, switches a stage off.
+
+{about_all}
+
+The examples begin with
+
+```pycon
+>>> import numpy as np
+>>> from sortition.reference.cuts import *
+>>> from sortition.reference.penalties import *
+>>> from sortition.reference.philox import *
+>>> from sortition.reference.pipeline import *
+>>> from sortition.reference.rules import *
+>>> from sortition.reference.steered import *
+>>> from sortition.reference.weights import *
+```
+"""
+
+
+def stages() -> list[str]:
+    """The names of the sections."""
+    return [stage for _, sections in GROUPS.values() for stage, _, _ in sections]
+
+
+def described() -> dict[str, str]:
+    """What `SamplingParams` says of each of its parameters."""
+    attributes = inspect.cleandoc(SamplingParams.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+    entries = re.findall(r"^    (\w+): (.*(?:\n      .*)*)", attributes, re.MULTILINE)
+    return {name: " ".join(text.split()).replace("``", "`") for name, text in entries}
+
+
+def wrapped(text: str, *, indent: str = "") -> str:
+    """Prose in lines of the width of this project."""
+    return textwrap.fill(
+        " ".join(text.split()), 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def listed(names: list[str]) -> str:
+    """Parameters, one an item."""
+    known = described()
+    return "\n".join(wrapped(f"- `{name}`: {known[name]}", indent="  ") for name in names)
+
+
+def told(function: Callable[..., Any]) -> Iterator[str]:
+    """The docstring of a function: prose, and its examples as blocks."""
+    for part in inspect.cleandoc(function.__doc__ or "").split("\n\n"):
+        yield f"```pycon\n{part}\n```" if part.startswith(">>>") else wrapped(part)
+
+
+def section(stage: str, functions: list[Callable[..., Any]], names: list[str]) -> Iterator[str]:
+    """What is said of one stage."""
+    yield f"### {stage}"
+    if names:
+        yield listed(names)
+    for function in functions:
+        if len(functions) > 1:
+            yield f"**`{function.__qualname__}`**"
+        yield from told(function)
+
+
+def page() -> str:
+    """All of it."""
+    order = wrapped(", ".join(f"`{stage}`" for stage in (*profiles.HARD, *profiles.SOFT)))
+    parts = [OPENING.format(order=order, about_all=listed(list(ABOUT_ALL))).rstrip()]
+    for title, (opening, sections) in GROUPS.items():
+        parts += [f"## {title}", *(wrapped(part) for part in opening.split("\n\n"))]
+        for one in sections:
+            parts += section(*one)
+    return "\n\n".join(parts) + "\n"
+
+
+def examples(text: str) -> str:
+    """The examples of a page, one after the other."""
+    return "\n\n".join(re.findall(r"```pycon\n(.*?)```", text, re.DOTALL))
+
+
+def main() -> None:
+    """Write the page."""
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
