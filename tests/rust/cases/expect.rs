@@ -201,7 +201,7 @@ fn drafted(case: &Case, chances: &[f64], seed: u64) -> u32 {
     let token = chances.iter().position(|p| (sum += p, sum > coin).1).expect("a token");
     #[expect(clippy::cast_possible_truncation, reason = "scores are float32")]
     let scores: Vec<_> = chances.iter().map(|p| p.ln() as f32).collect();
-    let known: &[&[f32]] = &[&scores];
+    let known: &[&Vec<f32>] = &[&scores];
     let row = case.row();
     let mut sampler = case.sampler(seed).expect("legal parameters");
     let draft = [u32::try_from(token).expect("an id")];
