@@ -11,7 +11,7 @@ from sortition.errors import LogitsError, ParameterError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Logits", "answer", "float32", "mask", "masks", "row", "rows", "tokens"]
+__all__ = ["Logits", "answer", "float32", "mask", "masks", "row", "rows", "table", "tokens"]
 
 #: What may be given as scores: anything that NumPy makes a real numeric array of.
 Logits = Any
@@ -72,6 +72,15 @@ def rows(logits: Logits) -> npt.NDArray[np.float32]:
     if array.strides[1] != array.itemsize:
         array = np.ascontiguousarray(array)
     return array
+
+
+def table(logits: Logits) -> npt.NDArray[np.float32]:
+    """Rows of a batch, of shape ``(rows, vocab)``; any row stride is kept."""
+    array = float32(logits)
+    if array.ndim != 2:  # noqa: PLR2004 - rows and scores
+        msg = f"logits must have the shape (rows, vocab), got {array.shape}"
+        raise LogitsError(msg)
+    return array if array.strides[1] == array.itemsize else np.ascontiguousarray(array)
 
 
 def mask(words: Any) -> npt.NDArray[np.uint32]:

@@ -13,7 +13,7 @@
 //!
 //! A limit that is met within float32 rounding (2^-20, relative) counts as met.
 
-use super::{BLOCK, Candidates, LANES, Scratch, View};
+use super::{BLOCK, Candidates, LANES, Scratch, View, grow};
 
 /// A limit counts as met when this part of it is.
 pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
@@ -31,6 +31,9 @@ impl Candidates<'_> {
         if k >= self.places() {
             return;
         }
+        if k == 1 {
+            return self.keep_first();
+        }
         let bound = self.bound(k);
         let count = self.gather(bound);
         self.adopt(count);
@@ -38,6 +41,21 @@ impl Candidates<'_> {
             let (threshold, ties) = self.kth(k);
             self.keep_prefix(threshold, ties);
         }
+    }
+
+    /// Keeps the best one, of equals the lowest.
+    fn keep_first(&mut self) {
+        let place = self.place_of_best();
+        let (id, score) = (self.id(place), self.score_at(place));
+        grow(&mut self.store.ids, 1);
+        grow(&mut self.store.scores, 1);
+        (self.store.ids[0], self.store.scores[0]) = (id, score);
+        self.view = View::List(1);
+        self.floor = f32::MIN;
+        self.total = None;
+        self.scratch.blocks.truncate(1);
+        self.scratch.blocks[0].max = self.max;
+        self.refresh();
     }
 
     /// Keeps the `k` best and all that equal the last of them.
@@ -88,15 +106,16 @@ impl Candidates<'_> {
         }
         let scores = super::scores(self.input, self.store, self.view);
         let Scratch { blocks, floats, .. } = &mut *self.scratch;
+        // Another token may ask for another k.
+        floats.clear();
+        floats.reserve(scores.len().div_ceil(BLOCK / 4) * LANES);
         if k * SPARE <= blocks.len() {
-            floats.clear();
             floats.extend(blocks.iter().map(|block| block.max));
         } else {
             let parts = |span: usize| scores.len() / span * LANES;
             let Some(span) = [BLOCK, BLOCK / 4].into_iter().find(|&span| k * SPARE <= parts(span)) else {
                 return f32::MIN;
             };
-            floats.clear();
             floats.resize(scores.len().div_ceil(span) * LANES, f32::NEG_INFINITY);
             (self.kernels.lane_maxima)(scores, span, floats);
         }
@@ -143,10 +162,12 @@ impl Candidates<'_> {
         let ranked = self.ranked();
         let logprob = |x: f32| (f64::from(x) - max) / temperature - log_sum;
         let mut top: Vec<_> = ranked.iter().map(|&(id, x)| (id, logprob(x))).collect();
-        let mut left: Vec<_> = ranked.iter().map(|&(id, _)| id).collect();
-        left.sort_unstable();
-        let impossible = (0..).filter(|id| left.binary_search(id).is_err());
-        top.extend(impossible.take(k.min(length) - left.len()).map(|id| (id, f64::NEG_INFINITY)));
+        if top.len() < k.min(length) {
+            let mut left: Vec<_> = ranked.iter().map(|&(id, _)| id).collect();
+            left.sort_unstable();
+            let impossible = (0..).filter(|id| left.binary_search(id).is_err());
+            top.extend(impossible.take(k.min(length) - left.len()).map(|id| (id, f64::NEG_INFINITY)));
+        }
         top
     }
 

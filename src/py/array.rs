@@ -96,7 +96,7 @@ impl Rows<'_> {
 }
 
 /// The rows of a table, each of which is contiguous.
-fn slices<'a, T: Element>(array: &'a PyReadonlyArray2<'_, T>) -> PyResult<Vec<&'a [T]>> {
+pub(super) fn slices<'a, T: Element>(array: &'a PyReadonlyArray2<'_, T>) -> PyResult<Vec<&'a [T]>> {
     let view = array.as_array();
     let row = |at| view.index_axis_move(Axis(0), at).to_slice();
     Ok((0..view.nrows()).map(row).collect::<Option<_>>().ok_or(AsSliceError)?)
