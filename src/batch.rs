@@ -1,11 +1,120 @@
-//! Many rows in one call.
+//! Many rows in one call: each with a sampler of its own, or without state.
+//!
+//! A call with samplers first decides every row, in parallel if that is worth it, and then records: until the last row is
+//! decided no sampler has moved.
 
 use crate::candidates::with_workspace;
 use crate::error::Error;
 use crate::params::Params;
-use crate::sampler::Sampler;
+use crate::sampler::{Decision, Draw, Sampler};
 use crate::scores::Scores;
 use crate::threads;
+
+/// A row of scores, and who draws from it.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The sequence that the token joins.
+    pub sampler: &'a mut Sampler,
+    /// The scores.
+    pub logits: Scores<'a>,
+    /// Packed: bit `t & 31` of word `t >> 5` allows token `t`.
+    pub mask: Option<&'a [u32]>,
+}
+
+/// Draws a token for every request, all or nothing: if one fails, every sampler is as it was. A request's token is the one
+/// that [`Sampler::sample`] would draw, whatever stands beside it.
+///
+/// # Errors
+///
+/// As [`Sampler::sample`], of the first request that fails; [`Error::row`] says which one it is.
+///
+/// ```
+/// use sortition::{Params, Request, Sampler, sample_batch};
+/// let greedy = Params { temperature: 0.0, ..Params::default() };
+/// let drawn = Params { top_k: Some(1), seed: 7, ..Params::default() };
+/// let mut samplers = [Sampler::new(greedy, &[], None, &[], 0)?, Sampler::new(drawn, &[2], None, &[], 0)?];
+/// let rows = [[0.0, 1.0, 0.5], [3.0, 1.0, 0.5]];
+///
+/// let mut requests: Vec<_> = (samplers.iter_mut().zip(&rows))
+///     .map(|(sampler, row)| Request { sampler, logits: row.into(), mask: None })
+///     .collect();
+/// assert_eq!(vec![1, 0], sample_batch(&mut requests)?);
+/// assert_eq!(&[0], samplers[1].output());
+/// # Ok::<(), sortition::Error>(())
+/// ```
+pub fn sample_batch(requests: &mut [Request<'_>]) -> Result<Vec<u32>, Error> {
+    let decided = decide(requests, token).into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(requests.iter_mut().zip(decided).map(|(request, decision)| request.record(decision).token).collect())
+}
+
+/// Draws a token for every request, each for itself: a sampler whose request fails is as it was, with the error in the place
+/// of its token, and the others go on.
+///
+/// ```
+/// use sortition::{Error, Params, Request, Sampler, sample_each};
+/// let sampler = || Sampler::new(Params::default(), &[], None, &[], 0);
+/// let mut samplers = [sampler()?, sampler()?];
+/// let rows = [[f32::NAN, 0.0], [f32::NEG_INFINITY, 0.0]];
+///
+/// let mut requests: Vec<_> = (samplers.iter_mut().zip(&rows))
+///     .map(|(sampler, row)| Request { sampler, logits: row.into(), mask: None })
+///     .collect();
+/// let [Err(error), Ok(1)] = &sample_each(&mut requests)[..] else { panic!("a bad row and a token") };
+/// assert_eq!("row 0: token 0 has the score NaN: scores must be finite or -inf", error.to_string());
+/// # Ok::<(), Error>(())
+/// ```
+pub fn sample_each(requests: &mut [Request<'_>]) -> Vec<Result<u32, Error>> {
+    let decided = decide(requests, token);
+    requests.iter_mut().zip(decided).map(|(request, decision)| Ok(request.record(decision?).token)).collect()
+}
+
+/// Like [`sample_batch`], with log-probabilities and the `top` best tokens of the scores as they came: see
+/// [`Sampler::draw`].
+///
+/// # Errors
+///
+/// As [`sample_batch`]; and [`Error::Range`] when `top` exceeds a vocabulary.
+pub fn draw_batch(requests: &mut [Request<'_>], top: usize) -> Result<Vec<Draw>, Error> {
+    let decided = decide(requests, draw(top)).into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(requests.iter_mut().zip(decided).map(|(request, decision)| request.record(decision).said).collect())
+}
+
+/// Like [`sample_each`], with log-probabilities and the `top` best tokens of the scores as they came: see
+/// [`Sampler::draw`].
+pub fn draw_each(requests: &mut [Request<'_>], top: usize) -> Vec<Result<Draw, Error>> {
+    let decided = decide(requests, draw(top));
+    requests.iter_mut().zip(decided).map(|(request, decision)| Ok(request.record(decision?).said)).collect()
+}
+
+impl Request<'_> {
+    /// The token joins its sequence.
+    pub(crate) fn record<T>(&mut self, decision: Decision<T>) -> Decision<T> {
+        self.sampler.record(&decision);
+        decision
+    }
+}
+
+/// Finds a token alone.
+pub(crate) fn token(request: &mut Request<'_>) -> Result<Decision<()>, Error> {
+    request.sampler.decide(request.logits, request.mask)
+}
+
+/// Finds a token, and what its row says of it.
+pub(crate) fn draw(top: usize) -> impl Fn(&mut Request<'_>) -> Result<Decision<Draw>, Error> + Sync {
+    move |request| request.sampler.decide_draw(request.logits, request.mask, top, None)
+}
+
+/// What becomes of each request; nothing is recorded.
+pub(crate) fn decide<T: Send>(
+    requests: &mut [Request<'_>],
+    work: impl Fn(&mut Request<'_>) -> Result<Decision<T>, Error> + Sync,
+) -> Vec<Result<Decision<T>, Error>> {
+    threads::map(
+        requests.iter_mut().enumerate(),
+        |(_, request)| request.sampler.effort() * request.logits.len(),
+        |(at, request)| work(request).map_err(|error| error.in_row(at)),
+    )
+}
 
 /// Draws a token for every row, without history, row `r` from stream `r`: the first token that a sampler on that stream would
 /// draw. In parallel if that is worth it.
@@ -22,7 +131,7 @@ use crate::threads;
 pub fn sample_rows<'a, R: Into<Scores<'a>> + Copy>(rows: &[R], params: Params) -> Result<Vec<u32>, Error> {
     let rows: Vec<Scores<'a>> = rows.iter().map(|&row| row.into()).collect();
     let sampler = Sampler::new(params, &[], None, &[], 0)?;
-    each(&rows, |at, row| {
+    each(&rows, sampler.effort(), |at, row| {
         let stream = u32::try_from(at).map_err(|_| Error::Range {
             name: "rows",
             range: "fewer than 2^32",
@@ -32,12 +141,19 @@ pub fn sample_rows<'a, R: Into<Scores<'a>> + Copy>(rows: &[R], params: Params) -
     })
 }
 
-/// `work` on every row, in parallel if that is worth it; an error says which row it is if there are several.
+/// `work` on every row, which takes about as long as `effort` reads of it; in parallel if that is worth it. An error says
+/// which row it is if there are several.
 pub(crate) fn each<T: Send>(
     rows: &[Scores<'_>],
+    effort: usize,
     work: impl Fn(usize, Scores<'_>) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    threads::map(rows.to_vec(), width(rows), |at, row| work(at, row).map_err(|error| place(error, at, rows)))
+    let results = threads::map(
+        rows.iter().enumerate(),
+        |(_, row)| effort * row.len(),
+        |(at, &row)| work(at, row).map_err(|error| place(error, at, rows)),
+    );
+    results.into_iter().collect()
 }
 
 /// The same with a row of `out` for each. Only the binding has such tables.
@@ -45,15 +161,16 @@ pub(crate) fn each<T: Send>(
 pub(crate) fn write(
     rows: &[Scores<'_>],
     out: &mut [f32],
+    effort: usize,
     work: impl Fn(Scores<'_>, &mut [f32]) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
-    let pairs: Vec<_> = rows.iter().zip(out.chunks_mut(width(rows).max(1))).collect();
-    threads::map(pairs, width(rows), |at, (&row, out)| work(row, out).map_err(|error| place(error, at, rows)))?;
-    Ok(())
-}
-
-fn width(rows: &[Scores<'_>]) -> usize {
-    rows.first().map_or(0, |row| row.len())
+    let width = rows.first().map_or(0, |row| row.len());
+    let done = threads::map(
+        rows.iter().zip(out.chunks_mut(width.max(1))).enumerate(),
+        |(_, (row, _))| effort * row.len(),
+        |(at, (&row, out))| work(row, out).map_err(|error| place(error, at, rows)),
+    );
+    done.into_iter().collect()
 }
 
 fn place(error: Error, row: usize, rows: &[Scores<'_>]) -> Error {

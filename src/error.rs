@@ -18,8 +18,10 @@ pub enum Error {
         value: String,
     },
     /// A parameter names a token that the vocabulary lacks.
-    #[error("{name} names token {id}, but the vocabulary has {vocab} tokens: ids must be in [0, {vocab})")]
+    #[error("{}{name} names token {id}, but the vocabulary has {vocab} tokens: ids must be in [0, {vocab})", in_row(*row))]
     UnknownToken {
+        /// Which row of the batch.
+        row: Option<usize>,
         /// The parameter.
         name: &'static str,
         /// The id.
@@ -76,20 +78,35 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same error, in row `row` of a batch. Errors of parameters have no row.
+    /// The same error, in row `row` of a batch. A parameter outside its range has no row.
     #[must_use]
     pub fn in_row(mut self, index: usize) -> Self {
         match &mut self {
-            Self::RowLength { row, .. }
+            Self::UnknownToken { row, .. }
+            | Self::RowLength { row, .. }
             | Self::BadScore { row, .. }
             | Self::Processor { row, .. }
             | Self::Draft { row, .. }
             | Self::NoCandidate { row, .. } => {
                 *row = Some(index);
             }
-            Self::Range { .. } | Self::UnknownToken { .. } => {}
+            Self::Range { .. } => {}
         }
         self
+    }
+
+    /// Which row of the batch it was, if there was one.
+    #[must_use]
+    pub fn row(&self) -> Option<usize> {
+        match *self {
+            Self::UnknownToken { row, .. }
+            | Self::RowLength { row, .. }
+            | Self::BadScore { row, .. }
+            | Self::Processor { row, .. }
+            | Self::Draft { row, .. }
+            | Self::NoCandidate { row, .. } => row,
+            Self::Range { .. } => None,
+        }
     }
 }
 

@@ -32,7 +32,7 @@ mod state;
 mod threads;
 mod trace;
 
-pub use batch::sample_rows;
+pub use batch::{Request, draw_batch, draw_each, sample_batch, sample_each, sample_rows};
 pub use error::Error;
 pub use functions::{argmax, entropy, log_softmax, logsumexp, softmax, top_k, top_p};
 pub use params::{Dry, Params, Reach, Scope};

@@ -317,7 +317,7 @@ impl Params {
         let breakers = self.dry.breakers.iter().flatten().map(|id| ("dry_breakers", id));
         let named = biased.chain(suppressed).chain(allowed).chain(protected).chain(words).chain(breakers);
         match named.into_iter().find(|&(_, &id)| id as usize >= vocab) {
-            Some((name, &id)) => Err(Error::UnknownToken { name, id, vocab }),
+            Some((name, &id)) => Err(Error::UnknownToken { row: None, name, id, vocab }),
             None => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ use crate::params::Params;
 use crate::rng::{Address, Purpose};
 use crate::scores::Scores;
 use crate::stage::Stage;
-use crate::stages::{self, Memory, Observer, Plan, Setting};
+use crate::stages::{self, Memory, Observer, Plan, Policy, Setting};
 use crate::trace::Trace;
 
 /// Draws the tokens of one sequence. Holds its history and its buffers, so use one per request and keep it.
@@ -38,7 +38,16 @@ pub struct Sampler {
     /// The smallest vocabulary in which all named ids are known to be.
     checked: usize,
     kernels: &'static Kernels,
-    workspace: Workspace,
+    workspace: Option<Box<Workspace>>,
+}
+
+/// A token that was found and is not recorded yet, and what else the row said.
+#[derive(Debug)]
+pub(crate) struct Decision<T> {
+    pub(crate) token: u32,
+    pub(crate) said: T,
+    /// Its log-probability, if a policy wants to remember that.
+    counted: f64,
 }
 
 /// A drawn token, and what its row said of it.
@@ -83,7 +92,7 @@ impl Sampler {
         let plan = Plan::new(&params);
         let this = Self {
             history: History::new(&params, prompt),
-            memories: plan.policy.map(|policy| policy.start()).into_iter().collect(),
+            memories: plan.policy.map_or_else(Vec::new, Policy::memories),
             plan,
             params,
             vocab_size,
@@ -91,7 +100,7 @@ impl Sampler {
             stream,
             checked: vocab_size.unwrap_or(usize::MAX),
             kernels: kernels::active(),
-            workspace: Workspace::default(),
+            workspace: None,
         };
         vocab_size.map_or(Ok(()), |vocab| this.check_ids(vocab))?;
         Ok(this)
@@ -104,24 +113,27 @@ impl Sampler {
     ///
     /// [`Error::BadScore`], [`Error::NoCandidate`], [`Error::RowLength`], [`Error::UnknownToken`]. The sampler is as it was.
     pub fn sample<'a>(&mut self, row: impl Into<Scores<'a>>, mask: Option<&[u32]>) -> Result<u32, Error> {
-        let (token, logprob) = self.decide(row.into(), mask)?;
-        self.record(token, logprob);
-        Ok(token)
+        let decision = self.decide(row.into(), mask)?;
+        self.record(&decision);
+        Ok(decision.token)
     }
 
     /// The token that [`Self::sample`] would return with the coins of `stream`; nothing is recorded.
     pub(crate) fn choose(&self, row: Scores<'_>, stream: u32, workspace: &mut Workspace) -> Result<u32, Error> {
-        let coin = self.address(stream).coin(Purpose::Draw);
-        self.with_candidates(workspace, row, None, stream, None, |candidates| candidates.draw(coin))
+        let address = self.address(stream);
+        self.with_candidates(workspace, row, None, stream, None, |candidates| {
+            candidates.draw(|| address.coin(Purpose::Draw))
+        })
     }
 
-    /// The token, and its log-probability if a policy wants to remember that.
-    fn decide(&mut self, row: Scores<'_>, mask: Option<&[u32]>) -> Result<(u32, f64), Error> {
-        let coin = self.address(self.stream).coin(Purpose::Draw);
+    /// The token that [`Self::sample`] returns, before it is recorded.
+    pub(crate) fn decide(&mut self, row: Scores<'_>, mask: Option<&[u32]>) -> Result<Decision<()>, Error> {
+        let address = self.address(self.stream);
         let policy = self.plan.policy;
         self.run(row, mask, None, |candidates| {
-            let token = candidates.draw(coin);
-            (token, policy.map_or(0.0, |policy| policy.logprob(candidates, token)))
+            let token = candidates.draw(|| address.coin(Purpose::Draw));
+            let counted = policy.map_or(0.0, |policy| policy.logprob(candidates, token));
+            Decision { token, said: (), counted }
         })
     }
 
@@ -131,7 +143,9 @@ impl Sampler {
     ///
     /// As [`Self::sample`]; and [`Error::Range`] when `top` exceeds the vocabulary.
     pub fn draw<'a>(&mut self, row: impl Into<Scores<'a>>, mask: Option<&[u32]>, top: usize) -> Result<Draw, Error> {
-        self.draw_with(row.into(), mask, top, None)
+        let decision = self.decide_draw(row.into(), mask, top, None)?;
+        self.record(&decision);
+        Ok(decision.said)
     }
 
     /// Like [`Self::draw`], with a record of what each stage did. The token is the same.
@@ -146,44 +160,44 @@ impl Sampler {
         top: usize,
     ) -> Result<Draw, Error> {
         let mut trace = Trace::default();
-        let draw = self.draw_with(row.into(), mask, top, Some(&mut trace))?;
-        Ok(Draw { trace: Some(trace), ..draw })
+        let decision = self.decide_draw(row.into(), mask, top, Some(&mut trace))?;
+        self.record(&decision);
+        Ok(Draw { trace: Some(trace), ..decision.said })
     }
 
-    fn draw_with(
+    /// What [`Self::draw`] returns, before it is recorded.
+    pub(crate) fn decide_draw(
         &mut self,
         row: Scores<'_>,
         mask: Option<&[u32]>,
         top: usize,
         trace: Option<&mut Trace>,
-    ) -> Result<Draw, Error> {
+    ) -> Result<Decision<Draw>, Error> {
         let vocab = self.vocabulary(row)?;
-        if top > vocab.len() {
-            let value = format!("{top} with a vocabulary of {}", vocab.len());
-            return Err(Error::Range { name: "logprobs", range: "at most the size of the vocabulary", value });
-        }
-        let coin = self.address(self.stream).coin(Purpose::Draw);
+        check_top(vocab, top)?;
+        let address = self.address(self.stream);
         let policy = self.plan.policy;
         let (token, counted, logprob, kept) = self.run(row, mask, trace, |candidates| {
-            let token = candidates.draw(coin);
+            let token = candidates.draw(|| address.coin(Purpose::Draw));
             let counted = policy.map_or(0.0, |policy| policy.logprob(candidates, token));
             let score = candidates.score(token);
             (token, counted, candidates.logprob(score), candidates.len())
         })?;
         let raw = vocab.get(token as usize).unwrap_or(f32::NEG_INFINITY);
-        let mut candidates = Candidates::new(self.kernels, vocab, &mut self.workspace, Sums::Exact(1.0))?;
+        let workspace = self.workspace.get_or_insert_default();
+        let mut candidates = Candidates::new(self.kernels, vocab, workspace, Sums::Exact(1.0))?;
         let raw_logprob = candidates.logprob(raw);
         let rank = 1 + self.kernels.count(vocab, raw.next_up());
         let top = candidates.top(top);
-        self.record(token, counted);
-        Ok(Draw { token, logprob, raw_logprob, rank, top, kept, trace: None })
+        let said = Draw { token, logprob, raw_logprob, rank, top, kept, trace: None };
+        Ok(Decision { token, said, counted })
     }
 
-    /// A token of this log-probability joins the history.
-    fn record(&mut self, token: u32, logprob: f64) {
-        self.history.push(token);
+    /// The token joins the history.
+    pub(crate) fn record<T>(&mut self, decision: &Decision<T>) {
+        self.history.push(decision.token);
         if let (Some(policy), Some(&memory)) = (self.plan.policy, self.memories.last()) {
-            self.memories.push(policy.next(memory, logprob));
+            self.memories.push(policy.next(memory, decision.counted));
         }
     }
 
@@ -278,6 +292,11 @@ impl Sampler {
         self.stream
     }
 
+    /// How many reads of a row take about as long as a token.
+    pub(crate) fn effort(&self) -> usize {
+        self.plan.effort
+    }
+
     /// Runs every stage on `row` with the coins and buffers of this sampler, and hands what is left to `finish`.
     fn run<R>(
         &mut self,
@@ -288,9 +307,9 @@ impl Sampler {
     ) -> Result<R, Error> {
         self.history.look();
         // The stages look at the sampler while the candidates use its buffers.
-        let mut workspace = std::mem::take(&mut self.workspace);
+        let mut workspace = self.workspace.take().unwrap_or_default();
         let result = self.with_candidates(&mut workspace, row, mask, self.stream, trace, finish);
-        self.workspace = workspace;
+        self.workspace = Some(workspace);
         // All ids were found in the vocabulary: no row as long needs to be checked again.
         if result.is_ok() {
             self.checked = self.checked.min(self.vocab_size.unwrap_or(row.len()));
@@ -333,7 +352,7 @@ impl Sampler {
     }
 
     /// The part of `row` that is vocabulary.
-    fn vocabulary<'r>(&self, row: Scores<'r>) -> Result<Scores<'r>, Error> {
+    pub(crate) fn vocabulary<'r>(&self, row: Scores<'r>) -> Result<Scores<'r>, Error> {
         let size = self.vocab_size.unwrap_or(row.len());
         if row.is_empty() || row.len() < size || u32::try_from(row.len()).is_err() {
             let expected = if self.vocab_size.is_some() {
@@ -349,8 +368,17 @@ impl Sampler {
     fn check_ids(&self, vocab: usize) -> Result<(), Error> {
         self.params.check_ids(vocab)?;
         if let Some(&id) = self.stop_tokens.iter().find(|&&id| id as usize >= vocab) {
-            return Err(Error::UnknownToken { name: "stop_tokens", id, vocab });
+            return Err(Error::UnknownToken { row: None, name: "stop_tokens", id, vocab });
         }
         Ok(())
     }
+}
+
+/// There must be as many tokens as are to be listed.
+pub(crate) fn check_top(vocab: Scores<'_>, top: usize) -> Result<(), Error> {
+    if top > vocab.len() {
+        let value = format!("{top} with a vocabulary of {}", vocab.len());
+        return Err(Error::Range { name: "logprobs", range: "at most the size of the vocabulary", value });
+    }
+    Ok(())
 }

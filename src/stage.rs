@@ -79,8 +79,8 @@ pub(crate) enum Kind {
     Policy,
 }
 
-/// Every stage with its name and kind, in the default order; the policies last.
-const TABLE: [(Stage, &str, Kind); 28] = [
+/// Every stage with its name and kind, in the default order: the rules first, the policies last.
+static TABLE: [(Stage, &str, Kind); 28] = [
     (Stage::Mask, "mask", Kind::Rule),
     (Stage::AllowedIds, "allowed_ids", Kind::Rule),
     (Stage::Suppress, "suppress", Kind::Rule),
@@ -114,7 +114,7 @@ const TABLE: [(Stage, &str, Kind); 28] = [
 impl Stage {
     /// The hard rules, in their order: what they remove, nothing brings back.
     pub fn hard() -> impl Iterator<Item = Self> {
-        TABLE.into_iter().filter(|&(.., kind)| kind == Kind::Rule).map(|(stage, ..)| stage)
+        TABLE.iter().map_while(|&(stage, _, kind)| (kind == Kind::Rule).then_some(stage))
     }
 
     /// The soft stages in the default order: all that an order names.

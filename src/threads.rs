@@ -2,24 +2,37 @@
 //!
 //! A row's result does not depend on which thread computes it, nor on how many there are. No thread is woken for work that
 //! takes less than the waking.
+//!
+//! The thread that calls serves the rows too, and threads that are free help: each takes the next row when it is done with
+//! one, the heaviest first, so rows of unequal cost balance. A call only reserves helpers that are free and never queues behind another call,
+//! whose rows may be waiting for something (a lock, in a processor) that this caller holds. For the same reason a call from
+//! within a helper works alone.
 
+use std::cmp::Reverse;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::Error;
 
-/// Below so many scores in all, one thread is quicker.
-const WORTH_WAKING: usize = 32_768;
+/// So much work is worth another thread. In scores that are read once, some 0.2 ns each: waking a thread took as long as
+/// 0.1 ms where cores are virtual and sleep.
+pub(crate) const WORTH_WAKING: usize = 400_000;
 
 /// The number set by [`set_num_threads`]; zero when none was.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
-/// The threads, and the process that they belong to: a forked child has a copy of the pool, but none of its threads.
-static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
+/// The threads beside the caller's.
+struct Helpers {
+    /// A forked child has a copy of the pool, but none of its threads.
+    process: u32,
+    pool: ThreadPool,
+    free: AtomicUsize,
+}
+
+static HELPERS: Mutex<Option<Arc<Helpers>>> = Mutex::new(None);
 
 /// How many threads rows are spread over: what [`set_num_threads`] said, or else as many as the machine has cores.
 ///
@@ -51,41 +64,97 @@ pub fn set_num_threads(threads: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// `work` on every item, of about `scores` scores each, in parallel if that is worth it. Results are in order; of several
-/// errors it is that of the first item.
+/// The results of `work` on every item, in order; in parallel if that is worth it. The work on an item takes about as long
+/// as reading `effort` scores.
 pub(crate) fn map<I: Send, T: Send>(
-    items: Vec<I>,
-    scores: usize,
-    work: impl Fn(usize, I) -> Result<T, Error> + Sync,
-) -> Result<Vec<T>, Error> {
-    if items.len() > 1
-        && items.len() * scores >= WORTH_WAKING
-        && num_threads() > 1
-        && let Some(pool) = pool(num_threads())
-    {
-        let results: Vec<_> =
-            pool.install(|| items.into_par_iter().enumerate().map(|(at, item)| work(at, item)).collect());
-        return results.into_iter().collect();
+    items: impl ExactSizeIterator<Item = I>,
+    effort: impl Fn(&I) -> usize,
+    work: impl Fn(I) -> T + Sync,
+) -> Vec<T> {
+    let most = items.len().min(num_threads()).saturating_sub(1);
+    if most == 0 {
+        return items.map(work).collect();
     }
-    items.into_iter().enumerate().map(|(at, item)| work(at, item)).collect()
+    let items: Vec<_> = items.map(|item| (effort(&item), item)).collect();
+    let wanted = most.min(items.iter().map(|(effort, _)| effort).sum::<usize>() / WORTH_WAKING);
+    match if wanted == 0 { None } else { helpers(num_threads() - 1) } {
+        Some(helpers) => share(items, &work, &helpers, wanted),
+        None => items.into_iter().map(|(_, item)| work(item)).collect(),
+    }
 }
 
-/// The pool of this process with so many threads; `None` if the system has no thread left to give.
-fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
+/// Serves the items together with at most `wanted` helpers.
+fn share<I: Send, T: Send>(
+    items: Vec<(usize, I)>,
+    work: &(impl Fn(I) -> T + Sync),
+    helpers: &Helpers,
+    wanted: usize,
+) -> Vec<T> {
+    let mut results: Vec<Option<T>> = items.iter().map(|_| None).collect();
+    let mut places: Vec<_> = items.into_iter().zip(&mut results).collect();
+    places.sort_by_key(|&((effort, _), _)| Reverse(effort));
+    let queue = Mutex::new(places.into_iter());
+    let serve = || {
+        while let Some(((_, item), result)) = next(&queue) {
+            *result = Some(work(item));
+        }
+    };
+    helpers.pool.in_place_scope(|scope| {
+        for place in (0..wanted).map_while(|_| Reserved::new(&helpers.free)) {
+            let serve = &serve;
+            scope.spawn(move |_| {
+                let _place = place;
+                serve();
+            });
+        }
+        serve();
+    });
+    results.into_iter().flatten().collect()
+}
+
+/// The next item; the queue is free again before the work on it begins.
+fn next<I>(queue: &Mutex<impl Iterator<Item = I>>) -> Option<I> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner).next()
+}
+
+/// The place of a helper, given back when it is dropped.
+struct Reserved<'h>(&'h AtomicUsize);
+
+impl<'h> Reserved<'h> {
+    fn new(free: &'h AtomicUsize) -> Option<Self> {
+        let taken = free.fetch_update(Ordering::Acquire, Ordering::Relaxed, |free| free.checked_sub(1));
+        taken.ok().map(|_| Self(free))
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// So many helpers of this process; `None` to a helper, and if the system has no thread left to give.
+fn helpers(count: usize) -> Option<Arc<Helpers>> {
+    if rayon::current_thread_index().is_some() {
+        return None;
+    }
     let process = std::process::id();
-    let mut current = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut current = HELPERS.lock().unwrap_or_else(PoisonError::into_inner);
     match &*current {
-        Some((owner, pool)) if *owner == process && pool.current_num_threads() == threads => Some(Arc::clone(pool)),
+        Some(helpers) if helpers.process == process && helpers.pool.current_num_threads() == count => {
+            Some(Arc::clone(helpers))
+        }
         other => {
             // Dropping a pool waits for its threads, which a forked child does not have.
-            if let Some((owner, pool)) = other
-                && *owner != process
+            if let Some(helpers) = other
+                && helpers.process != process
             {
-                std::mem::forget(Arc::clone(pool));
+                std::mem::forget(Arc::clone(helpers));
             }
-            let pool = Arc::new(ThreadPoolBuilder::new().num_threads(threads).build().ok()?);
-            *current = Some((process, Arc::clone(&pool)));
-            Some(pool)
+            let pool = ThreadPoolBuilder::new().num_threads(count).build().ok()?;
+            let helpers = Arc::new(Helpers { process, pool, free: AtomicUsize::new(count) });
+            *current = Some(Arc::clone(&helpers));
+            Some(helpers)
         }
     }
 }
@@ -95,14 +164,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_in_order_and_the_first_error_wins() {
-        let items: Vec<usize> = (0..100).collect();
-        let doubled = map(items.clone(), 1000, |_, item| Ok(2 * item));
-        assert_eq!(Ok((0..100).map(|item| 2 * item).collect()), doubled);
-        let failed = map(items, 1000, |at, _| {
-            if at % 40 == 7 { Err(Error::NoCandidate { row: Some(at), stage: None }) } else { Ok(()) }
-        });
-        assert_eq!(Err(Error::NoCandidate { row: Some(7), stage: None }), failed);
+    fn results_are_in_order() {
+        for effort in [0, 7, WORTH_WAKING] {
+            let doubled = map(0..100_usize, |item| item % effort.max(1), |item| 2 * item);
+            assert_eq!((0..100).map(|item| 2 * item).collect::<Vec<_>>(), doubled);
+        }
+    }
+
+    #[test]
+    fn no_more_helpers_are_reserved_than_there_are() {
+        let free = AtomicUsize::new(2);
+        let reserved: Vec<_> = (0..5).map_while(|_| Reserved::new(&free)).collect();
+        assert_eq!((2, 0), (reserved.len(), free.load(Ordering::Relaxed)));
+        drop(reserved);
+        assert_eq!(2, free.into_inner());
     }
 
     #[test]

@@ -24,6 +24,7 @@ from itertools import product  # noqa: E402
 from typing import TYPE_CHECKING  # noqa: E402
 
 import rivals  # noqa: E402
+from batches import batches  # noqa: E402
 from check import Wrong, check  # noqa: E402
 from measure import race  # noqa: E402
 from overheads import overheads  # noqa: E402
@@ -46,7 +47,7 @@ def main() -> None:
         measure(case, found, report, asked.rounds)
     print(report.markdown())
     if asked.write:
-        report.overheads = overheads()
+        report.overheads = [*overheads(), *batches()]
         write(report)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sortition._runtime import info, set_num_threads
 from sortition._runtime import read_environment as _read_environment
+from sortition.batch import Draws, sample_batch
 from sortition.completion import Chunk, Completion, Timings
 from sortition.decode import Step, decode
 from sortition.errors import (
@@ -17,6 +18,7 @@ from sortition.errors import (
     ModelError,
     NoCandidateError,
     ParameterError,
+    SamplerInUseError,
     SortitionError,
 )
 from sortition.generate import generate, stream
@@ -31,6 +33,7 @@ __all__ = [
     "Chunk",
     "Completion",
     "Draw",
+    "Draws",
     "LogitsError",
     "MissingExtra",
     "Model",
@@ -40,6 +43,7 @@ __all__ = [
     "PieceTokenizer",
     "Profile",
     "Sampler",
+    "SamplerInUseError",
     "SamplingParams",
     "ScriptedModel",
     "SortitionError",
@@ -56,6 +60,7 @@ __all__ = [
     "log_softmax",
     "logsumexp",
     "sample",
+    "sample_batch",
     "set_num_threads",
     "softmax",
     "stream",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Scores = npt.NDArray[Any]
 
-__all__ = ["Logits", "answer", "mask", "masks", "row", "rows", "scores", "tokens"]
+__all__ = ["Logits", "answer", "mask", "masks", "row", "rows", "scores", "table", "tokens"]
 
 #: What may be given as scores: anything that NumPy makes a real numeric array of.
 Logits = Any
@@ -112,6 +112,15 @@ def rows(logits: Logits) -> Scores:
     if array.strides[1] != array.itemsize:
         array = np.ascontiguousarray(array)
     return array
+
+
+def table(logits: Logits) -> Scores:
+    """Rows of a batch, of shape ``(rows, vocab)``; any row stride is kept."""
+    array = scores(logits)
+    if array.ndim != 2:  # noqa: PLR2004 - rows and scores
+        msg = f"logits must have the shape (rows, vocab), got {array.shape}"
+        raise LogitsError(msg)
+    return array if array.strides[1] == array.itemsize else np.ascontiguousarray(array)
 
 
 def mask(words: Any) -> npt.NDArray[np.uint32]:

@@ -2,7 +2,7 @@
 
 Arrays of scores are float32, float16 or bfloat16, aligned, contiguous along the last axis, and are read in place with
 the GIL released: no other thread may write to them during a call. What is written is float32. A sampler serves one call
-at a time; a second one raises ``RuntimeError``.
+at a time; a second one raises ``SamplerInUseError``.
 
 Errors are those of `sortition.errors`: ``ParameterError`` for values outside their range, ``LogitsError`` for NaN, +inf
 and wrong lengths, ``NoCandidateError`` when no token is possible.
@@ -25,6 +25,7 @@ __all__ = [
     "logsumexp",
     "num_threads",
     "profile",
+    "sample_batch",
     "sample_rows",
     "select_isa",
     "set_num_threads",
@@ -48,6 +49,16 @@ _Trace: TypeAlias = tuple[list[_Step], npt.NDArray[np.uint8]]
 
 #: Token, logprob, raw logprob, rank, the best with their raw logprobs, candidates left, trace.
 _Draw: TypeAlias = tuple[int, float, float, int, list[tuple[int, float]], int, _Trace | None]
+
+#: Of each row: logprob, raw logprob, rank, ids and logprobs of the best, candidates left.
+_Details: TypeAlias = tuple[
+    npt.NDArray[np.float64],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.int64],
+]
 
 @final
 class Params:
@@ -158,6 +169,20 @@ def log_softmax(logits: _Scores, out: _Numbers) -> None:
 
 def sample_rows(logits: _Scores, params: Params, seed: int, out: npt.NDArray[np.int64]) -> None:
     """Writes a token for every row into ``out``; row ``r`` draws from stream ``r`` at position 0."""
+
+def sample_batch(
+    samplers: list[Any],
+    logits: Any,
+    mask: Any,
+    rows: Sequence[int] | None,
+    top: int | None,
+    marks: bool,
+    out: npt.NDArray[np.int64] | None,
+) -> tuple[npt.NDArray[np.int64], dict[int, Exception], _Details | None]:
+    """A token for every sampler, found by its ``_native``, from its row; with details if there shall be a ``top``.
+
+    An error is raised before any sampler has changed, or, if it ``marks``, is in the dictionary.
+    """
 
 def profile(name: str) -> dict[str, Any]:
     """A profile: its name, order and readings, and the scope and window of each penalty."""

@@ -1,16 +1,25 @@
 """What can go wrong, drawn as a tree.
 
 SortitionError
-├── ParameterError (ValueError)      a parameter outside its range, or two that exclude each other
+├── ParameterError (ValueError)      a parameter outside its range, or two that exclude each other: .row
 ├── LogitsError (ValueError)         scores that cannot be sampled from: .row .token .stage
 │   └── NoCandidateError             every token is impossible; .stage is the stage that removed the last
+├── SamplerInUseError (RuntimeError) two calls on one sampler at once: .row
 ├── ModelError                       a model, or the file it was loaded from, is not as it must be
 └── MissingExtra (ImportError)       an optional library is not installed; the message says how to get it
 """
 
 from __future__ import annotations
 
-__all__ = ["LogitsError", "MissingExtra", "ModelError", "NoCandidateError", "ParameterError", "SortitionError"]
+__all__ = [
+    "LogitsError",
+    "MissingExtra",
+    "ModelError",
+    "NoCandidateError",
+    "ParameterError",
+    "SamplerInUseError",
+    "SortitionError",
+]
 
 
 class SortitionError(Exception):
@@ -18,7 +27,13 @@ class SortitionError(Exception):
 
 
 class ParameterError(SortitionError, ValueError):
-    """A parameter is outside its range. The message gives its name, the legal range and the value seen."""
+    """A parameter is outside its range. The message gives its name, the legal range and the value seen.
+
+    Attributes:
+        row: which row of the batch, or ``None`` where it is not one row's.
+    """
+
+    row: int | None = None
 
 
 class LogitsError(SortitionError, ValueError):
@@ -44,6 +59,16 @@ class LogitsError(SortitionError, ValueError):
 
 class NoCandidateError(LogitsError):
     """No token is possible: the row came in as -inf throughout, or a stage removed its last candidate."""
+
+
+class SamplerInUseError(SortitionError, RuntimeError):
+    """A sampler was called while another call, of another thread or around its own processor, is at work on it.
+
+    Attributes:
+        row: which row of the batch, or ``None`` outside a batch.
+    """
+
+    row: int | None = None
 
 
 class ModelError(SortitionError):

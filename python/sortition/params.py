@@ -95,8 +95,9 @@ class SamplingParams:
             order. ``history`` is prompt and output, ``int64`` of shape ``(n,)``; ``scores`` the row as it is there,
             ``float32`` of shape ``(vocab,)``, -inf where a token is impossible: new arrays, which the callable may
             change and keep. It returns scores of that shape, finite or -inf, or ``None`` for ``scores`` as it left
-            them. What was impossible stays so. What it raises reaches the caller, and nothing was drawn. Processors are
-            no plain values: parameters that have some can be neither pickled nor made a dictionary.
+            them. What was impossible stays so. What it raises reaches the caller, and nothing was drawn. For several
+            rows it is called from several threads, maybe at once. Processors are no plain values: parameters that have
+            some can be neither pickled nor made a dictionary.
         bad_words: sequences of ids that are impossible: the last is banned when the rest is how prompt and output end.
         logit_bias: ``{id: bias}``, added to the score; finite, or ``-inf`` to ban the id.
         suppress: ids that are impossible.

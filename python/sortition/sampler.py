@@ -65,7 +65,7 @@ class Draw:
 class Sampler:
     """Draws the tokens of one sequence. It holds history and buffers: use one per request, and keep it.
 
-    Not for two threads at once: a call that finds another one running raises ``RuntimeError``. Scores must not be
+    Not for two threads at once: a call that finds another one running raises ``SamplerInUseError``. Scores must not be
     written to during a call.
 
     >>> import numpy as np

@@ -13,7 +13,7 @@
 //!
 //! A limit that is met within float32 rounding (2^-20, relative) counts as met.
 
-use super::{BLOCK, Candidates, LANES, Scratch, View};
+use super::{BLOCK, Candidates, LANES, Scratch, View, grow};
 
 /// A limit counts as met when this part of it is.
 pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
@@ -27,9 +27,28 @@ const FLAT: usize = 4;
 impl Candidates<'_> {
     /// Keeps the `k` best, of equals the lower ids. `k` is at least 1.
     pub(crate) fn keep_best(&mut self, k: usize) {
+        if k == 1 && self.places() > 1 {
+            return self.keep_first();
+        }
         if let Some((threshold, ties)) = self.narrow_to(k) {
             self.keep_prefix(threshold, ties);
         }
+    }
+
+    /// Keeps the best one, of equals the lowest.
+    fn keep_first(&mut self) {
+        self.carry_out_cut();
+        let place = self.place_of_best();
+        let (id, score) = (self.id(place), self.score_at(place));
+        grow(&mut self.store.ids, 1);
+        grow(&mut self.store.scores, 1);
+        (self.store.ids[0], self.store.scores[0]) = (id, score);
+        self.view = View::List(1);
+        self.floor = f32::MIN;
+        self.total = None;
+        self.scratch.blocks.truncate(1);
+        self.scratch.blocks[0].max = self.max;
+        self.refresh();
     }
 
     /// Keeps the `k` best and all that equal the last of them.
@@ -90,7 +109,9 @@ impl Candidates<'_> {
         let Some(span) = [BLOCK, BLOCK / 4].into_iter().find(|&span| k * SPARE <= parts(span)) else {
             return f32::MIN;
         };
+        // Another token may ask for another k.
         floats.clear();
+        floats.reserve(scores.len().div_ceil(BLOCK / 4) * LANES);
         floats.resize(scores.len().div_ceil(span) * LANES, f32::NEG_INFINITY);
         self.kernels.lane_maxima(scores, span, floats);
         nth_largest(floats, k).max(f32::MIN)
@@ -145,10 +166,12 @@ impl Candidates<'_> {
         let ranked = self.ranked();
         let logprob = |x: f32| (f64::from(x) - max) / temperature - log_sum;
         let mut top: Vec<_> = ranked.iter().map(|&(id, x)| (id, logprob(x))).collect();
-        let mut left: Vec<_> = ranked.iter().map(|&(id, _)| id).collect();
-        left.sort_unstable();
-        let impossible = (0..).filter(|id| left.binary_search(id).is_err());
-        top.extend(impossible.take(k.min(length) - left.len()).map(|id| (id, f64::NEG_INFINITY)));
+        if top.len() < k.min(length) {
+            let mut left: Vec<_> = ranked.iter().map(|&(id, _)| id).collect();
+            left.sort_unstable();
+            let impossible = (0..).filter(|id| left.binary_search(id).is_err());
+            top.extend(impossible.take(k.min(length) - left.len()).map(|id| (id, f64::NEG_INFINITY)));
+        }
         top
     }
 

@@ -196,6 +196,7 @@ impl Candidates<'_> {
     /// Nothing is stale.
     pub(super) fn refresh(&mut self) {
         self.scratch.stale.clear();
+        self.scratch.stale.reserve(self.input.len().div_ceil(BLOCK));
         self.scratch.stale.resize(self.scratch.blocks.len(), false);
     }
 }

@@ -51,7 +51,7 @@ impl Candidates<'_> {
         draft.scratch.floats = weights;
         match chosen {
             Some(place) => self.id(place),
-            None => self.draw(coin),
+            None => self.draw(|| coin),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Weights of the candidates: their sum, the draw, log-probabilities, entropy.
 
-use super::{BLOCK, Candidates, Scratch, Sums, Workspace, scores};
+use super::{BLOCK, Candidates, Scratch, Sums, View, Workspace, scores};
 use crate::error::Error;
 use crate::kernels::{Base, Block, Kernels, ROUGH, split};
 use crate::scores::Scores;
@@ -149,10 +149,15 @@ impl Candidates<'_> {
         if total.shift == 0.0 { (self.scores(), self.max) } else { (Scores::F32(&self.scratch.shifted), 0.0) }
     }
 
-    /// The first token in id order whose cumulative weight exceeds `coin · total`; `coin` in `[0, 1)`.
+    /// The first token in id order whose cumulative weight exceeds `coin · total`; `coin` in `[0, 1)`,
+    /// which is only tossed where there is a choice.
     ///
     /// A rough sum finds it as well, unless the target is so near to the edge of a token that the error might matter.
-    pub(crate) fn draw(&mut self, coin: f64) -> u32 {
+    pub(crate) fn draw(&mut self, coin: impl FnOnce() -> f64) -> u32 {
+        if let View::List(1) = self.view {
+            return self.id(0);
+        }
+        let coin = coin();
         let rough = self.rough_total();
         let place = self.place(rough, coin).or_else(|| {
             let exact = self.total();

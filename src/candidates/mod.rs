@@ -224,13 +224,18 @@ impl<'a> Candidates<'a> {
 
     /// The best token, of equals the lowest.
     pub(crate) fn best(&self) -> u32 {
+        self.id(self.place_of_best())
+    }
+
+    /// Where the best token is.
+    fn place_of_best(&self) -> usize {
         let block = self.scratch.blocks.iter().position(|block| block.max == self.max).unwrap_or(0);
         let start = block * BLOCK;
         let place = match self.view {
             View::Edited => (start..self.places()).position(|place| self.edited(place) >= self.max),
             _ => self.kernels.position(self.scores().slice(start..self.places()), self.max),
         };
-        self.id(start + place.unwrap_or(0))
+        start + place.unwrap_or(0)
     }
 
     /// Every token with its score as it came, and no temperature.

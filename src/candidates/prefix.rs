@@ -39,13 +39,14 @@ impl Candidates<'_> {
         }
     }
 
-    /// The weights of the best, at most `count` of them, best first; those of zero left out.
-    pub(crate) fn best_weights(&mut self, count: usize) -> Vec<f64> {
+    /// The best with their weights, at most `count` of them, best first; those of zero left out.
+    pub(crate) fn best_weights(&mut self, count: usize) -> &[Ranked] {
         self.carry_out();
         self.take_best(count, true);
-        self.scratch.ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
-        let weights = self.scratch.ranked.iter().map(|ranked| f64::from(ranked.weight));
-        weights.take(count).take_while(|&weight| weight > 0.0).collect()
+        let ranked = &mut self.scratch.ranked;
+        ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
+        let weighty = ranked.iter().take(count).take_while(|ranked| ranked.weight > 0.0).count();
+        &ranked[..weighty]
     }
 
     /// How many candidates, best first, `within` holds for: it is asked about the sums of `P` and of `-P ln P` over a prefix,

@@ -125,6 +125,22 @@ impl<'py> Masks<'py> {
     }
 }
 
+/// The scores of a batch: a table whose rows are contiguous is borrowed.
+pub(super) struct Batch<'py>(Table<'py, Ix2>);
+
+impl<'py> Batch<'py> {
+    pub(super) fn new(logits: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(match Table::borrowed(logits)? {
+            Some(table) if table.has_contiguous_rows() => table,
+            _ => Table::converted(logits.as_borrowed(), "table")?,
+        }))
+    }
+
+    pub(super) fn slices(&self) -> PyResult<Vec<Scores<'_>>> {
+        self.0.slices()
+    }
+}
+
 /// A table of scores, or one row of them.
 pub(super) enum Rows<'py> {
     One(Row<'py>),
@@ -147,11 +163,27 @@ impl Rows<'_> {
     pub(super) fn slices(&self) -> PyResult<Vec<Scores<'_>>> {
         Ok(match self {
             Self::One(row) => vec![row.scores()?],
-            Self::Many(Table::F32(table)) => slices(table.as_array(), Scores::F32)?,
-            Self::Many(Table::F16(table)) => slices(table.as_array(), Scores::F16)?,
-            Self::Many(Table::Bf16(table)) => {
-                slices(table.as_array(), |bits: &[u16]| Scores::Bf16(bits.reinterpret_cast()))?
-            }
+            Self::Many(table) => table.slices()?,
+        })
+    }
+}
+
+impl Table<'_, Ix2> {
+    /// Whether every row can be read in place.
+    fn has_contiguous_rows(&self) -> bool {
+        match self {
+            Self::F32(table) => table.strides()[1] == 4,
+            Self::F16(table) => table.strides()[1] == 2,
+            Self::Bf16(table) => table.strides()[1] == 2,
+        }
+    }
+
+    /// The rows, whose scores must be contiguous.
+    fn slices(&self) -> PyResult<Vec<Scores<'_>>> {
+        Ok(match self {
+            Self::F32(table) => slices(table.as_array(), Scores::F32)?,
+            Self::F16(table) => slices(table.as_array(), Scores::F16)?,
+            Self::Bf16(table) => slices(table.as_array(), |bits: &[u16]| Scores::Bf16(bits.reinterpret_cast()))?,
         })
     }
 }

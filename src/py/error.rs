@@ -8,10 +8,20 @@ use crate::{Error, Failure};
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         Python::attach(|py| match exception(py, &error) {
-            Ok(exception) => PyErr::from_value(exception),
+            Ok(exception) => match error.row() {
+                Some(row) => in_row(py, PyErr::from_value(exception), row),
+                None => PyErr::from_value(exception),
+            },
             Err(failure) => failure,
         })
     }
+}
+
+/// The exception of one row; of whatever class it is, it says which.
+pub(super) fn in_row(py: Python<'_>, exception: PyErr, row: usize) -> PyErr {
+    // One that takes no attributes goes as it is.
+    let _ = exception.value(py).setattr("row", row);
+    exception
 }
 
 /// An instance of the class in `sortition.errors`, with what it knows of the place.
@@ -24,17 +34,12 @@ fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>>
     let fields = PyDict::new(py);
     let class = match error {
         Error::Range { .. } | Error::UnknownToken { .. } => "ParameterError",
-        Error::RowLength { row, .. } => {
-            fields.set_item("row", row)?;
-            "LogitsError"
-        }
-        Error::Draft { row, token, .. } => {
-            fields.set_item("row", row)?;
+        Error::RowLength { .. } => "LogitsError",
+        Error::Draft { token, .. } => {
             fields.set_item("token", token)?;
             "LogitsError"
         }
-        Error::BadScore { row, token, .. } => {
-            fields.set_item("row", row)?;
+        Error::BadScore { token, .. } => {
             fields.set_item("token", token)?;
             "LogitsError"
         }
@@ -45,8 +50,7 @@ fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>>
             fields.set_item("stage", crate::Stage::Custom.name())?;
             "LogitsError"
         }
-        Error::NoCandidate { row, stage } => {
-            fields.set_item("row", row)?;
+        Error::NoCandidate { stage, .. } => {
             fields.set_item("stage", stage.map(crate::Stage::name))?;
             "NoCandidateError"
         }

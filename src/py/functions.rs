@@ -7,14 +7,15 @@ use super::array::Rows;
 use super::{detached, params::PyParams};
 use crate::{Error, Params, Scores, batch, kernels};
 
-/// `work` on every row, GIL released.
+/// `work` on every row, which takes about as long as `effort` reads of it; GIL released.
 fn each<T: Send>(
     py: Python<'_>,
     array: &Rows<'_>,
+    effort: usize,
     work: impl Fn(Scores<'_>) -> Result<T, Error> + Send + Sync,
 ) -> PyResult<Vec<T>> {
     let rows = array.slices()?;
-    detached(py, || batch::each(&rows, |_, row| work(row)))
+    detached(py, || batch::each(&rows, effort, |_, row| work(row)))
 }
 
 /// `work` on every row and the row of `out` for it.
@@ -22,26 +23,27 @@ fn write(
     py: Python<'_>,
     array: &Rows<'_>,
     mut out: PyReadwriteArray2<'_, f32>,
+    effort: usize,
     work: impl Fn(Scores<'_>, &mut [f32]) -> Result<(), Error> + Send + Sync,
 ) -> PyResult<()> {
     let rows = array.slices()?;
     let out = out.as_slice_mut()?;
-    detached(py, || batch::write(&rows, out, work))
+    detached(py, || batch::write(&rows, out, effort, work))
 }
 
 #[pyfunction]
 pub(super) fn argmax(py: Python<'_>, logits: Rows<'_>) -> PyResult<Vec<u32>> {
-    each(py, &logits, |row| crate::argmax(row))
+    each(py, &logits, 1, |row| crate::argmax(row))
 }
 
 #[pyfunction]
 pub(super) fn logsumexp(py: Python<'_>, logits: Rows<'_>) -> PyResult<Vec<f64>> {
-    each(py, &logits, |row| crate::logsumexp(row))
+    each(py, &logits, 3, |row| crate::logsumexp(row))
 }
 
 #[pyfunction]
 pub(super) fn entropy(py: Python<'_>, logits: Rows<'_>) -> PyResult<Vec<f64>> {
-    each(py, &logits, |row| crate::entropy(row))
+    each(py, &logits, 4, |row| crate::entropy(row))
 }
 
 /// Writes the best tokens of every row, as many as `values` and `ids` have columns.
@@ -53,7 +55,7 @@ pub(super) fn top_k(
     mut ids: PyReadwriteArray2<'_, i64>,
 ) -> PyResult<()> {
     let k = values.shape()[1];
-    let best = each(py, &logits, |row| crate::top_k(row, k))?;
+    let best = each(py, &logits, 1, |row| crate::top_k(row, k))?;
     let places = values.as_slice_mut()?.iter_mut().zip(ids.as_slice_mut()?);
     for ((value, id), (token, score)) in places.zip(best.into_iter().flatten()) {
         (*value, *id) = (score, token.into());
@@ -63,7 +65,7 @@ pub(super) fn top_k(
 
 #[pyfunction]
 pub(super) fn top_p(py: Python<'_>, logits: Rows<'_>, p: f64) -> PyResult<Vec<Vec<u32>>> {
-    each(py, &logits, |row| crate::top_p(row, p))
+    each(py, &logits, 6, |row| crate::top_p(row, p))
 }
 
 #[pyfunction]
@@ -73,12 +75,12 @@ pub(super) fn softmax(
     temperature: f64,
     out: PyReadwriteArray2<'_, f32>,
 ) -> PyResult<()> {
-    write(py, &logits, out, |row, out| crate::softmax(row, temperature, out))
+    write(py, &logits, out, 3, |row, out| crate::softmax(row, temperature, out))
 }
 
 #[pyfunction]
 pub(super) fn log_softmax(py: Python<'_>, logits: Rows<'_>, out: PyReadwriteArray2<'_, f32>) -> PyResult<()> {
-    write(py, &logits, out, |row, out| crate::log_softmax(row, out))
+    write(py, &logits, out, 3, |row, out| crate::log_softmax(row, out))
 }
 
 /// Draws a token for every row, row `r` from stream `r`.

@@ -6,6 +6,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments arrive from Python by value")]
 
 mod array;
+mod batch;
 mod error;
 mod functions;
 mod params;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _native {
+    #[pymodule_export]
+    use super::batch::sample_batch;
     #[pymodule_export]
     use super::functions::{
         argmax, available, entropy, log_softmax, logsumexp, num_threads, sample_rows, select_isa, set_num_threads,

@@ -1,5 +1,7 @@
 //! `Sampler`, as Python sees it.
 
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
 use numpy::{PyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -10,8 +12,29 @@ use super::params::{PyParams, values};
 use crate::{Draw, Params, Sampler, Trace};
 
 /// See `_native.pyi`.
-#[pyclass(name = "Sampler", module = "sortition._native")]
-pub(super) struct PySampler(Sampler);
+///
+/// Frozen, with a lock that is never waited for, so that the error of a second call is one of ours.
+#[pyclass(name = "Sampler", module = "sortition._native", frozen)]
+pub(super) struct PySampler(Mutex<Sampler>);
+
+impl PySampler {
+    fn wrapping(sampler: Sampler) -> Self {
+        Self(Mutex::new(sampler))
+    }
+
+    /// The sampler, for one call alone.
+    pub(super) fn enter(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Sampler>> {
+        match self.0.try_lock() {
+            Ok(sampler) => Ok(sampler),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                let what =
+                    "this sampler is in use by another call: it serves one at a time, and none of its own processors";
+                Err(PyErr::from_value(py.import("sortition.errors")?.getattr("SamplerInUseError")?.call1((what,))?))
+            }
+        }
+    }
+}
 
 /// `(token, logprob, raw_logprob, rank, top, kept, trace)`.
 type DrawTuple<'py> = (u32, f64, f64, usize, Vec<(u32, f64)>, usize, Option<TraceTuple<'py>>);
@@ -31,18 +54,19 @@ impl PySampler {
         stream: u32,
     ) -> PyResult<Self> {
         let params = Params { seed, ..params.0.clone() };
-        Ok(Self(Sampler::new(params, &prompt, vocab_size, &stop_tokens, stream)?))
+        Ok(Self::wrapping(Sampler::new(params, &prompt, vocab_size, &stop_tokens, stream)?))
     }
 
     #[pyo3(signature = (logits, mask=None))]
-    fn sample(&mut self, py: Python<'_>, logits: Row<'_>, mask: Option<Mask<'_>>) -> PyResult<u32> {
+    fn sample(&self, py: Python<'_>, logits: Row<'_>, mask: Option<Mask<'_>>) -> PyResult<u32> {
         let row = logits.scores()?;
         let mask = mask.as_ref().map(Mask::words).transpose()?;
-        detached(py, || self.0.sample(row, mask))
+        let sampler = &mut *self.enter(py)?;
+        detached(py, || sampler.sample(row, mask))
     }
 
     fn draw<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         logits: Row<'_>,
         mask: Option<Mask<'_>>,
@@ -51,14 +75,15 @@ impl PySampler {
     ) -> PyResult<DrawTuple<'py>> {
         let row = logits.scores()?;
         let mask = mask.as_ref().map(Mask::words).transpose()?;
+        let sampler = &mut *self.enter(py)?;
         let draw =
-            detached(py, || if trace { self.0.draw_traced(row, mask, top) } else { self.0.draw(row, mask, top) })?;
+            detached(py, || if trace { sampler.draw_traced(row, mask, top) } else { sampler.draw(row, mask, top) })?;
         let Draw { token, logprob, raw_logprob, rank, top, kept, trace } = draw;
         Ok((token, logprob, raw_logprob, rank, top, kept, trace.map(|trace| record(py, &trace))))
     }
 
     fn process(
-        &mut self,
+        &self,
         py: Python<'_>,
         logits: Row<'_>,
         mask: Option<Mask<'_>>,
@@ -67,12 +92,13 @@ impl PySampler {
         let row = logits.scores()?;
         let mask = mask.as_ref().map(Mask::words).transpose()?;
         let out = out.as_slice_mut()?;
-        detached(py, || self.0.process(row, mask, out))
+        let sampler = &mut *self.enter(py)?;
+        detached(py, || sampler.process(row, mask, out))
     }
 
     #[pyo3(signature = (rows, draft, draft_logits=None, mask=None))]
     fn verify(
-        &mut self,
+        &self,
         py: Python<'_>,
         rows: Rows<'_>,
         draft: Vec<u32>,
@@ -83,71 +109,75 @@ impl PySampler {
         let draft_logits = draft_logits.as_ref().map(Rows::slices).transpose()?;
         let masks = mask.map(|words| Masks::new(words, rows.len())).transpose()?;
         let masks = masks.as_ref().map(Masks::words).transpose()?;
-        detached(py, || self.0.verify(&rows, &draft, draft_logits.as_deref(), masks.as_deref()))
+        let sampler = &mut *self.enter(py)?;
+        detached(py, || sampler.verify(&rows, &draft, draft_logits.as_deref(), masks.as_deref()))
     }
 
     /// The stages that run, and what each needs.
-    fn plan(&self) -> Vec<(&'static str, &'static str)> {
-        self.0.plan().map(|stage| (stage.name(), stage.needs())).collect()
+    fn plan(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, &'static str)>> {
+        Ok(self.enter(py)?.plan().map(|stage| (stage.name(), stage.needs())).collect())
     }
 
-    fn accept(&mut self, token: u32) {
-        self.0.accept(token);
+    fn accept(&self, py: Python<'_>, token: u32) -> PyResult<()> {
+        self.enter(py)?.accept(token);
+        Ok(())
     }
 
-    fn rollback(&mut self, n: usize) -> PyResult<()> {
-        Ok(self.0.rollback(n)?)
+    fn rollback(&self, py: Python<'_>, n: usize) -> PyResult<()> {
+        Ok(self.enter(py)?.rollback(n)?)
     }
 
-    fn fork(&self, n: u32) -> Vec<Self> {
-        self.0.fork(n).into_iter().map(Self).collect()
+    fn fork(&self, py: Python<'_>, n: u32) -> PyResult<Vec<Self>> {
+        Ok(self.enter(py)?.fork(n).into_iter().map(Self::wrapping).collect())
     }
 
-    fn copy(&self) -> Self {
-        Self(self.0.clone())
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        Ok(Self::wrapping(self.enter(py)?.clone()))
     }
 
-    fn reset(&mut self) {
-        self.0.reset();
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        self.enter(py)?.reset();
+        Ok(())
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &detached(py, || self.0.to_bytes())?))
+        let sampler = &*self.enter(py)?;
+        Ok(PyBytes::new(py, &detached(py, || sampler.to_bytes())?))
     }
 
     #[staticmethod]
     fn from_bytes(py: Python<'_>, state: &[u8]) -> PyResult<Self> {
-        detached(py, || Sampler::from_bytes(state)).map(Self)
+        detached(py, || Sampler::from_bytes(state)).map(Self::wrapping)
     }
 
     /// The parameters but for the seed, as the mapping that `Params` takes.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        values(py, self.0.params())
+        values(py, self.enter(py)?.params())
     }
 
     #[getter]
-    fn seed(&self) -> u64 {
-        self.0.params().seed
+    fn seed(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.enter(py)?.params().seed)
     }
 
     #[getter]
-    fn prompt<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        PyArray1::from_iter(py, self.0.prompt().iter().copied().map(i64::from))
+    fn prompt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        Ok(PyArray1::from_iter(py, self.enter(py)?.prompt().iter().copied().map(i64::from)))
     }
 
     #[getter]
-    fn output<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        PyArray1::from_iter(py, self.0.output().iter().copied().map(i64::from))
+    fn output<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        Ok(PyArray1::from_iter(py, self.enter(py)?.output().iter().copied().map(i64::from)))
     }
 
     #[getter]
-    fn position(&self) -> u64 {
-        self.0.position()
+    fn position(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.enter(py)?.position())
     }
 
     #[getter]
-    fn stream(&self) -> u32 {
-        self.0.stream()
+    fn stream(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.enter(py)?.stream())
     }
 }
 

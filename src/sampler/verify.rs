@@ -6,7 +6,7 @@
 //! test of speculative sampling (Leviathan et al., arXiv 2211.17192; Chen et al., arXiv 2302.01318), which keeps it more
 //! often: the output has the same distribution, with other coins.
 
-use super::Sampler;
+use super::{Decision, Sampler};
 use crate::candidates::{Candidates, Sums, with_workspace};
 use crate::error::Error;
 use crate::rng::Purpose;
@@ -62,7 +62,7 @@ impl Sampler {
         for (&row, &id) in rows.iter().zip(draft) {
             let vocab = self.vocabulary(row)?.len();
             if id as usize >= vocab {
-                return Err(Error::UnknownToken { name: "draft", id, vocab });
+                return Err(Error::UnknownToken { row: None, name: "draft", id, vocab });
             }
         }
         let before = self.output().len();
@@ -89,25 +89,24 @@ impl Sampler {
                 Some((drafted, logits)) => self.judge(row, mask, drafted, logits[at]),
                 None => self.decide(row, mask),
             };
-            let (token, logprob) = result.map_err(|error| error.in_row(at))?;
-            self.record(token, logprob);
-            tokens.push(token);
-            if drafted != Some(token) {
+            let decision = result.map_err(|error| error.in_row(at))?;
+            self.record(&decision);
+            tokens.push(decision.token);
+            if drafted != Some(decision.token) {
                 break;
             }
         }
         Ok(tokens)
     }
 
-    /// The token of the draft, drawn from its `logits`, or the one in its place; with its log-probability, as
-    /// [`Self::decide`].
+    /// The token of the draft, drawn from its `logits`, or the one in its place; as [`Self::decide`].
     fn judge(
         &mut self,
         row: Scores<'_>,
         mask: Option<&[u32]>,
         drafted: u32,
         logits: Scores<'_>,
-    ) -> Result<(u32, f64), Error> {
+    ) -> Result<Decision<()>, Error> {
         let vocab = self.vocabulary(row)?.len();
         if logits.len() < vocab || (self.vocab_size.is_none() && logits.len() > vocab) {
             let what = format!("{} scores where rows have {}", logits.len(), row.len());
@@ -133,7 +132,8 @@ impl Sampler {
                 let stands = address.coin(Purpose::Accept) * q < candidates.probability(drafted);
                 let token =
                     if stands { drafted } else { candidates.draw_excess(&mut draft, address.coin(Purpose::Residual)) };
-                (token, policy.map_or(0.0, |policy| policy.logprob(candidates, token)))
+                let counted = policy.map_or(0.0, |policy| policy.logprob(candidates, token));
+                Decision { token, said: (), counted }
             })
         })
     }

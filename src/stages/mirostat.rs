@@ -17,7 +17,7 @@ pub(super) fn first(candidates: &mut Candidates<'_>, mu: f64) {
     for (rank, pair) in (1_u32..).zip(best.windows(2)) {
         let rank = f64::from(rank);
         let t = ((rank + 1.0) / rank).ln();
-        products += t * (pair[0] / pair[1]).ln();
+        products += t * (f64::from(pair[0].weight) / f64::from(pair[1].weight)).ln();
         squares += t * t;
         pairs += 1.0;
     }

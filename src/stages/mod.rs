@@ -30,7 +30,7 @@ mod typical;
 mod xtc;
 
 pub(crate) use plan::Plan;
-pub(crate) use policy::Memory;
+pub(crate) use policy::{Memory, Policy};
 pub(crate) use temperature::write_scaled;
 
 use crate::candidates::{Candidates, Sums};

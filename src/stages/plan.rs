@@ -12,6 +12,8 @@ pub(crate) struct Plan {
     pub(crate) soft: Vec<Stage>,
     /// What steers the draw, last.
     pub(crate) policy: Option<Policy>,
+    /// How many reads of a row take about as long as all of it.
+    pub(crate) effort: usize,
     /// The sums that are needed of scores that no soft stage has changed.
     sums: Sums,
 }
@@ -35,7 +37,7 @@ impl Plan {
         }
         soft.extend(policy.map(Policy::stage));
         let sums = sums(params, &soft);
-        Self { soft, policy, sums }
+        Self { effort: effort(params, &soft), soft, policy, sums }
     }
 
     /// The sums that the first read of the row can make, if nothing changes the scores before.
@@ -70,6 +72,23 @@ fn active(params: &Params, stage: Stage) -> bool {
         Stage::Xtc => params.xtc_probability.is_some_and(|chance| chance > 0.0) && params.xtc_threshold <= 0.5,
         _ => false,
     }
+}
+
+/// See [`Plan::effort`]. Rounded from times on long rows of real scores: after the first cut little is left to do.
+fn effort(params: &Params, soft: &[Stage]) -> usize {
+    let mut reads = 1;
+    for &stage in soft {
+        match stage {
+            Stage::Custom => reads += 16,
+            Stage::Temperature if params.temperature == 0.0 => return reads,
+            Stage::Temperature => {}
+            Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return reads,
+            Stage::TopP => return reads + 5,
+            _ if stage.kind() == Kind::Edit => reads += 1,
+            _ => return reads + 3,
+        }
+    }
+    reads + 1
 }
 
 /// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. For the nucleus and the draw rough ones do.

@@ -32,8 +32,14 @@ impl Policy {
         }
     }
 
-    /// The memory before the first token.
-    pub(crate) fn start(self) -> Memory {
+    /// A list with the memory before the first token, and room for those after some more.
+    pub(crate) fn memories(self) -> Vec<Memory> {
+        let mut memories = Vec::with_capacity(64);
+        memories.push(self.start());
+        memories
+    }
+
+    fn start(self) -> Memory {
         match self {
             Self::Mirostat { tau, .. } => [mirostat::start(tau), 0.0],
             Self::AdaptiveP { target, decay } => [target / (1.0 - decay), 1.0 / (1.0 - decay)],

@@ -196,7 +196,7 @@ def test_only_the_wrappers_know_the_compiled_module():
     """Models, the loop, text and the command line do without."""
     knowing = {name_of(p) for p in PYTHON if any(name.startswith("sortition._native") for name in imports(p))}
     assert knowing == {
-        f"python/sortition/{name}.py" for name in ("_runtime", "kernels", "params", "profiles", "sampler")
+        f"python/sortition/{name}.py" for name in ("_runtime", "batch", "kernels", "params", "profiles", "sampler")
     }
 
 

@@ -19,7 +19,6 @@ ELSEWHERE = {"text": "run by test_text_cases.py"}
 """Files that have a runner of their own."""
 
 NOT_YET = {
-    "rows": "sample_batch",
     "table": "beam_search",
 }
 """Parameters and fields of a case that the package does not cover yet, and where it will."""

@@ -49,6 +49,14 @@ for size in (1, 2, 15, 16, 17, 33, 1000, 32000, 151936):
                 narrow = row.astype(half)
                 every.update(digest(narrow))
                 assert digest(narrow) == digest(narrow.astype(np.float32)), (size, kind, half)
+kinds = *settings, dict(mirostat=2), dict(typical_p=0.9, repetition_penalty=1.2), dict(adaptive_target=0.3)
+table = (rng.normal(size=(16, 40000)) * 3).astype(np.float32)
+samplers = [st.Sampler(st.SamplingParams(seed=at, **kinds[at % len(kinds)])) for at in range(16)]
+for _ in range(3):
+    draws = st.sample_batch(table, samplers, logprobs=4)
+    for array in (draws.tokens, draws.logprobs, draws.raw_logprobs, draws.ranks, draws.top_ids, draws.top_logprobs):
+        every.update(array.tobytes())
+    every.update(st.sample_batch(table, samplers, rows=range(15, -1, -1)).tokens.tobytes())
 print(st.info()["isa"], every.hexdigest())
 """
 

@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortition import LogitsError, NoCandidateError, ParameterError, Sampler, SamplingParams, reference, sample
+from sortition import (
+    LogitsError,
+    NoCandidateError,
+    ParameterError,
+    Sampler,
+    SamplerInUseError,
+    SamplingParams,
+    reference,
+    sample,
+)
 from sortition.reference import profiles
 from strategies import finite_logits, histories, stage_params
 
@@ -190,7 +199,7 @@ def test_a_sampler_cannot_be_used_by_its_own_processor() -> None:
     samplers: list[Sampler] = []
     params = SamplingParams(processors=[lambda *_: samplers[0].sample(ROW)])
     samplers.append(Sampler(params))
-    with pytest.raises(RuntimeError, match="borrowed"):
+    with pytest.raises(SamplerInUseError, match="this sampler is in use by another call"):
         samplers[0].sample(ROW)
 
 

@@ -20,7 +20,7 @@ def run(code: str) -> dict[str, Any]:
 
 
 def test_there_is_code_to_run() -> None:
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 3
 
 
 def test_the_first_lines_draw_tokens() -> None:
@@ -30,6 +30,14 @@ def test_the_first_lines_draw_tokens() -> None:
     assert names["tokens"].shape == (64,)
 
 
+def test_the_batch_serves_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run(BLOCKS[1])
+    assert names["draws"].errors == {}
+    assert names["draws"].top_ids.shape == (2, 3)
+    assert names["draws"].tokens[0] == names["logits"][5].argmax()
+    assert capsys.readouterr().out.split() == [str(token) for token in names["draws"].tokens]
+
+
 def test_the_loop_prints_what_the_comment_says(capsys: pytest.CaptureFixture[str]) -> None:
-    run(BLOCKS[1])
-    assert capsys.readouterr().out in re.findall(r"# (.*)", BLOCKS[1])
+    run(BLOCKS[2])
+    assert capsys.readouterr().out in re.findall(r"# (.*)", BLOCKS[2])

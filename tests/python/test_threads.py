@@ -11,7 +11,7 @@ import pytest
 
 import sortition as st
 
-ROWS = np.random.default_rng(1).normal(0, 3, (24, 9_000)).astype(np.float32)
+ROWS = np.random.default_rng(1).normal(0, 3, (24, 20_000)).astype(np.float32)
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
     code = """
 import os, signal, numpy as np, sortition as st
 st.set_num_threads(2)
-rows = np.random.default_rng(1).normal(size=(8, 20_000)).astype(np.float32)
+rows = np.random.default_rng(1).normal(size=(8, 40_000)).astype(np.float32)
 expected = st.sample(rows, seed=1).tolist()
 child = os.fork()
 if child == 0:

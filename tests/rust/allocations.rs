@@ -1,13 +1,14 @@
 //! Nothing is allocated per token: buffers are made at the first and kept.
 //!
 //! An allocator that counts, by thread, as the test harness has threads of its own. Two things may grow, by doubling, so
-//! that a long sequence meets it a few times only: the history itself (room for 64 tokens is made beforehand), and what a
-//! penalty knows of the distinct tokens in it. A list of log-probabilities is a result, and is allocated for the caller.
+//! that a long sequence meets it a few times only: the history itself and what a policy remembers (room for 64 tokens is made
+//! beforehand), and what a penalty knows of the distinct tokens in it. A list of log-probabilities is a result, and is
+//! allocated for the caller; so are the tokens of a batch.
 
 mod counting;
 
 use counting::allocations;
-use sortition::{Params, Sampler};
+use sortition::{Params, Request, Sampler, sample_batch, sample_each, set_num_threads};
 
 const VOCAB: usize = 50_000;
 
@@ -47,7 +48,18 @@ fn plans() -> Vec<(&'static str, Params)> {
         ("min-p .05", with(|p| p.min_p = Some(0.05))),
         ("top-k, top-p, min-p", with(|p| (p.top_k, p.top_p, p.min_p) = (Some(50), Some(0.9), Some(0.05)))),
         ("top-p, min-p", with(|p| (p.top_p, p.min_p) = (Some(0.9), Some(0.01)))),
+        ("top-p of allowed ids", with(|p| (p.top_p, p.allowed_ids) = (Some(0.9), Some((0..30_000).collect())))),
         ("bias and bans", with(|p| (p.logit_bias, p.suppress) = (vec![(3, 2.0), (40_000, -1.0)], vec![17, 18]))),
+    ]
+}
+
+/// What is kept follows what was drawn, so buffers find their size in the first tokens, not at the first.
+fn policies() -> [(&'static str, Params); 3] {
+    let params = || Params { seed: 7, ..Params::default() };
+    [
+        ("mirostat 1", Params { mirostat: Some(1), ..params() }),
+        ("mirostat 2", Params { mirostat: Some(2), ..params() }),
+        ("adaptive-p", Params { adaptive_target: Some(0.4), ..params() }),
     ]
 }
 
@@ -93,6 +105,21 @@ fn no_plan_allocates_on_rows_of_all_kinds_once_it_has_met_them() {
             });
             assert_eq!(0, count, "{name}, {}", if mask.is_some() { "masked" } else { "no mask" });
         }
+    }
+}
+
+#[test]
+fn policies_allocate_in_the_first_tokens_only() {
+    let rows = flat_and_peaked();
+    for (name, params) in policies() {
+        let mut sampler = sampler(params, &[]);
+        let mut draw = |count| {
+            for row in rows.iter().cycle().take(count) {
+                sampler.sample(row, None).expect("a token");
+            }
+        };
+        draw(32);
+        assert_eq!(0, allocations(|| draw(24)), "{name}");
     }
 }
 
@@ -159,4 +186,34 @@ fn a_list_of_log_probabilities_is_a_few_allocations_of_its_own_size() {
         }
     });
     assert!(count <= 8 * rows.len(), "{count} allocations for {} draws", rows.len());
+}
+
+#[test]
+fn a_batch_allocates_what_it_returns_and_nothing_for_a_row() {
+    set_num_threads(1).expect("one");
+    let rows = flat_and_peaked();
+    let mask = vec![0xdead_beef; VOCAB.div_ceil(32)];
+    for mask in [None, Some(mask.as_slice())] {
+        for count in [2, plans().len()] {
+            let mut samplers: Vec<_> =
+                plans().into_iter().take(count).map(|(_, params)| sampler(params, &[])).collect();
+            for seed in 0..rows.len() {
+                batch(&mut samplers, &rows, seed, mask);
+            }
+            for seed in 0..20 {
+                assert_eq!(4, batch(&mut samplers, &rows, seed, mask), "two vectors a call, for {count} rows");
+            }
+        }
+    }
+}
+
+/// How many allocations two calls make, in which each sampler draws from one of the rows.
+fn batch(samplers: &mut [Sampler], rows: &[Vec<f32>], seed: usize, mask: Option<&[u32]>) -> usize {
+    let rows = rows.iter().cycle().skip(seed);
+    let mut requests: Vec<_> =
+        samplers.iter_mut().zip(rows).map(|(sampler, row)| Request { sampler, logits: row, mask }).collect();
+    allocations(|| {
+        sample_batch(&mut requests).expect("tokens");
+        assert!(sample_each(&mut requests).iter().all(Result::is_ok));
+    })
 }
