@@ -1,9 +1,9 @@
-"""Grammars of three libraries: what SmolLM2 draws under their masks, at a temperature where it rambles, is valid JSON."""
+"""Grammars of three libraries: what SmolLM2 draws under their masks is JSON, at a temperature where it rambles."""
 
 from __future__ import annotations
 
 import json
-import os
+import re
 
 import numpy as np
 import pytest
@@ -18,14 +18,14 @@ SCHEMA = json.dumps(
     {
         "type": "object",
         "properties": {
-            "name": {"type": "string", "pattern": "^[A-Z][a-z]{1,7}$"},
-            "age": {"type": "integer", "minimum": 10, "maximum": 99},
+            "name": {"type": "string", "pattern": "^[A-Z][a-z]{1,5}$"},
+            "tall": {"type": "boolean"},
         },
-        "required": ["name", "age"],
+        "required": ["name", "tall"],
         "additionalProperties": False,
     }
 )
-ASKED = "Invent a person. Answer with their name and age, as JSON."
+ASKED = "Invent a person. Answer with their name and whether they are tall, as JSON."
 LIBRARIES = ["llguidance", "outlines_core", "xgrammar"]
 PAGE = "integrations/masks.md"
 
@@ -41,7 +41,8 @@ class Shared:
     def forward(self, tokens):
         self.context += tuple(tokens)
         if self.context not in self.rows:
-            common = len(os.path.commonprefix([self.read, self.context]))
+            same = [a == b for a, b in zip(self.read, self.context, strict=False)]
+            common = [*same, False].index(False)
             self.model.truncate(common)
             self.rows[self.context] = self.model.forward(self.context[common:])
             self.read = self.context
@@ -51,7 +52,7 @@ class Shared:
         """One text, without the token that ends it."""
         self.context = ()
         tokenizer = self.model.tokenizer
-        steps = decode(self, self.prompt, sampler, stop_tokens=tokenizer.eos_ids, max_tokens=32)
+        steps = decode(self, self.prompt, sampler, stop_tokens=tokenizer.eos_ids, max_tokens=24)
         tokens = [step.token for step in steps if step.finish_reason != "stop"]
         return b"".join(map(tokenizer.token_bytes, tokens)).decode(errors="replace")
 
@@ -109,10 +110,10 @@ def is_valid(text):
         person = json.loads(text)
     except ValueError:
         return False
-    if not isinstance(person, dict) or person.keys() != {"name", "age"}:
+    if not isinstance(person, dict) or person.keys() != {"name", "tall"}:
         return False
-    name, age = person["name"], person["age"]
-    return isinstance(name, str) and name.isalpha() and 2 <= len(name) <= 8 and type(age) is int and 10 <= age <= 99
+    name, tall = person["name"], person["tall"]
+    return isinstance(name, str) and re.fullmatch("[A-Z][a-z]{1,5}", name) is not None and isinstance(tall, bool)
 
 
 def sampler(shared, seed):
@@ -127,18 +128,21 @@ def test_all_of_a_hundred_texts_are_of_the_schema(shared, make_matcher):
 
 
 def test_without_a_mask_they_are_not(shared):
-    texts = [shared.text(sampler(shared, seed)) for seed in range(20)]
+    texts = [shared.text(sampler(shared, seed)) for seed in range(10)]
     assert [text for text in texts if is_valid(text)] == []
 
 
 @pytest.mark.parametrize("make_matcher", LIBRARIES, indirect=True)
-def test_a_mask_allows_what_begins_the_grammar_and_nothing_else(shared, make_matcher):
-    """Tokens that are a beginning of `{"name":"`, by the definition of the schema without white space."""
-    vocab, token_bytes = shared.model.vocab_size, shared.model.tokenizer.token_bytes
+def test_a_mask_allows_what_begins_the_grammar_and_nothing_else(shared, make_matcher, request):
+    """Beginnings of `{"name":"`, by the definition of the schema; of forced text, llguidance allows the usual token."""
+    vocab, tokenizer = shared.model.vocab_size, shared.model.tokenizer
     allowed = np.unpackbits(make_matcher().mask().view(np.uint8), bitorder="little")[:vocab]
-    special = set(shared.model.tokenizer.special_tokens.values())
-    begins = [t for t in range(vocab) if t not in special and b'{"name":"'.startswith(token_bytes(t))]
-    assert np.flatnonzero(allowed).tolist() == begins
+    special = set(tokenizer.special_tokens.values())
+    begins = [t for t in range(vocab) if t not in special and b'{"name":"'.startswith(tokenizer.token_bytes(t))]
+    usual = tokenizer.encode('{"name":"')[:1]
+    assert usual[0] in begins
+    library = request.node.callspec.params["make_matcher"]
+    assert np.flatnonzero(allowed).tolist() == (usual if library == "llguidance" else begins)
 
 
 @pytest.mark.parametrize("make_matcher", LIBRARIES, indirect=True)

@@ -1,7 +1,8 @@
 """A decoder of random weights as an ONNX file: one layer of causal attention, with past and present keys and values.
 
-Names and shapes are those of the usual exports: `input_ids`, `attention_mask` and `position_ids`, `past_key_values.0.key`
-of the shape `(batch, heads, past, width)`, `logits` of the shape `(batch, tokens, vocab)`, `present.0.key`.
+Names and shapes are those of the usual exports: `input_ids`, `attention_mask` and `position_ids`; keys and values
+`past_key_values.0.key`, …, `present.0.key`, … of the shape `(batch, heads, tokens, width)`; `logits` of the shape
+`(batch, tokens, vocab)`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ EOS = 1
 GRAPH = f"""
 <ir_version: 8, opset_import: ["" : 17]>
 decoder (int64[batch, tokens] input_ids, int64[batch, total] attention_mask, int64[batch, tokens] position_ids,
-         float[batch, {HEADS}, past, {WIDTH}] "past_key_values.0.key", float[batch, {HEADS}, past, {WIDTH}] "past_key_values.0.value")
+         float[batch, {HEADS}, past, {WIDTH}] "past_key_values.0.key",
+         float[batch, {HEADS}, past, {WIDTH}] "past_key_values.0.value")
      => (float[batch, tokens, {VOCAB}] logits,
          float[batch, {HEADS}, total, {WIDTH}] "present.0.key", float[batch, {HEADS}, total, {WIDTH}] "present.0.value")
 <int64[4] by_head = {{0, 0, {HEADS}, {WIDTH}}}, int64[3] joined = {{0, 0, {HEADS * WIDTH}}},

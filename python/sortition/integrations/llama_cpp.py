@@ -43,33 +43,32 @@ class _Drawing:
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
-        self._drawn = False
         self._error: Exception | None = None
 
     def process(self, input_ids: npt.NDArray[np.int32], scores: Scores) -> Scores:
         """Leave one candidate."""
         try:
-            context = self._sampler.position + len(self._sampler.prompt)
-            if len(input_ids) != context or (self._sampler.position == 0 and (input_ids != self._sampler.prompt).any()):
-                msg = f"the sampler's prompt and output must be the {len(input_ids)} tokens so far, got {context}"
-                raise ParameterError(msg)
+            self._check_place(input_ids)
             token = self._sampler.sample(scores)
         except Exception as error:  # noqa: BLE001 - it is raised again, from Python
             self._error = error
             return scores
-        self._drawn = True
         left = np.full(len(scores), -np.inf, np.float32)
         left[token] = 0.0
         return left
 
+    def _check_place(self, input_ids: npt.NDArray[np.int32]) -> None:
+        if not np.array_equal(input_ids, np.append(self._sampler.prompt, self._sampler.output)):
+            msg = f"sampler must stand behind the {len(input_ids)} tokens so far, got {self._sampler!r:.60}"
+            raise ParameterError(msg)
+
     def check(self, input_ids: npt.NDArray[np.int32], scores: Scores) -> bool:  # noqa: ARG002 - what the library gives
-        """Never stop, but for an error."""
+        """Never stop, but for an error. `input_ids` is all but the last token."""
         if self._error is not None:
             raise self._error
-        if not self._drawn:
+        if len(input_ids) + 1 != len(self._sampler.prompt) + self._sampler.position:
             msg = "logit_bias must be a parameter of the sampler: beside it, the library drops all processors"
             raise ParameterError(msg)
-        self._drawn = False
         return False
 
 
@@ -80,20 +79,20 @@ def logits(context: Any, rows: int, vocab_size: int) -> Scores:
 
     Args:
         context: the `llama_context_p`, which a `Llama` has as `ctx`.
-        rows: how many tokens of the batch asked for scores; the rows are in their order.
+        rows: how many tokens of the batch asked for scores, at least 1; the rows are in their order.
         vocab_size: how many scores a row has, `llama_vocab_n_tokens`.
 
     Raises:
         MissingExtra: `llama_cpp` is not installed.
-        ParameterError: the context has no scores.
+        ParameterError: the context does not have so many rows.
     """
     try:
         import llama_cpp
     except ImportError as error:
         msg = 'this engine needs the package llama-cpp-python: pip install "sortition[llama-cpp]"'
         raise MissingExtra(msg) from error
-    pointer = llama_cpp.llama_get_logits(context)
+    pointer = llama_cpp.llama_get_logits_ith(context, -rows) if rows > 0 else None  # counted from the last
     if not pointer:
-        msg = "context must have scores of a decoded batch, got none"
+        msg = f"rows must be in [1, number of tokens of the last batch that asked for scores], got {rows}"
         raise ParameterError(msg)
     return np.ctypeslib.as_array(pointer, (rows, vocab_size))

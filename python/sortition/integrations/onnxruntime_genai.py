@@ -40,7 +40,8 @@ class GenaiModel:
         """
         self._generator.append_tokens(np.asarray(tokens, np.int32))
         logits: npt.NDArray[Any] = self._generator.get_logits()
-        return logits.reshape(-1, logits.shape[-1])[-1]
+        last: npt.NDArray[Any] = logits.reshape(-1, logits.shape[-1])[-1]
+        return last
 
     def truncate(self, length: int) -> None:
         """Forget all but the first `length` tokens."""

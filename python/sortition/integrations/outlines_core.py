@@ -66,6 +66,6 @@ class Matcher:
         return self._words
 
     def accept(self, token: int) -> None:
-        """Go on by a token. What the guide does not allow is its `ValueError`; the end, which it allows, leads nowhere."""
+        """Go on by a token. One that the guide does not allow is its `ValueError`; after the end nothing comes."""
         if token != self._eos:
             self._guide.advance(token, return_tokens=False)
