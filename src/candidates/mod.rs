@@ -179,14 +179,17 @@ impl<'a> Candidates<'a> {
 
     /// The tokens that are left, ascending, and their scores.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(u32, f32)) {
-        let mut visit = |place, x| {
-            if x >= self.floor {
-                visit(self.id(place), x);
+        let floor = self.floor;
+        let mut left = |place: usize, x| {
+            if x >= floor {
+                #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
+                visit(place as u32, x);
             }
         };
         match self.view {
-            View::Edited => (0..self.places()).for_each(|place| visit(place, self.edited(place))),
-            view => scores(self.input, self.store, view).for_each(visit),
+            View::Input | View::Copy => self.scores().for_each(left),
+            View::Edited => (0..self.places()).for_each(|place| left(place, self.edited(place))),
+            View::List(_) => self.scores().for_each(|place, x| left(self.store.ids[place] as usize, x)),
         }
     }
 
