@@ -1,9 +1,9 @@
 """As much of vLLM as its v1 interface for logits processors is: names, signatures, and the order of the calls.
 
-vLLM needs an accelerator or hours of compiling, so this is no run of it. Written by what it publishes: the page on custom
-logits processors, `vllm/v1/sample/logits_processor/interface.py` (`LogitsProcessor`, `BatchUpdate`,
-`MoveDirectionality`), and `vllm/v1/worker/gpu_input_batch.py` (a persistent batch: freed rows are filled by requests that
-came, and those still free by moving the last ones down).
+vLLM needs an accelerator or hours of compiling, so this is no run of it. Written by what it publishes: the page on
+custom logits processors, `vllm/v1/sample/logits_processor/interface.py` (`LogitsProcessor`, `BatchUpdate`,
+`MoveDirectionality`), and `vllm/v1/worker/gpu_input_batch.py` (a persistent batch: freed rows are filled by requests
+that came, and those still free by moving the last ones down).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class BatchUpdate:
 class LogitsProcessor(ABC):
     """The class to derive from."""
 
-    @classmethod
+    @classmethod  # noqa: B027 - optional, as in the interface
     def validate_params(cls, sampling_params):
         """Raise `ValueError` for bad parameters."""
 

@@ -211,7 +211,7 @@ fn a_batch_allocates_what_it_returns_and_nothing_for_a_row() {
 fn batch(samplers: &mut [Sampler], rows: &[Vec<f32>], seed: usize, mask: Option<&[u32]>) -> usize {
     let rows = rows.iter().cycle().skip(seed);
     let mut requests: Vec<_> =
-        samplers.iter_mut().zip(rows).map(|(sampler, row)| Request { sampler, logits: row, mask }).collect();
+        samplers.iter_mut().zip(rows).map(|(sampler, row)| Request { sampler, logits: row.into(), mask }).collect();
     allocations(|| {
         sample_batch(&mut requests).expect("tokens");
         assert!(sample_each(&mut requests).iter().all(Result::is_ok));
