@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from sortition import _command  # before all others, see there
 from sortition._runtime import info, set_num_threads
 from sortition._runtime import read_environment as _read_environment
 from sortition.completion import Chunk, Completion, Timings
@@ -63,4 +64,5 @@ __all__ = [
     "top_p",
 ]
 
-_read_environment()
+with _command.one_line():
+    _read_environment()
