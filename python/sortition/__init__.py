@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from sortition import _command  # before all others, see there
 from sortition._runtime import info, set_num_threads
 from sortition._runtime import read_environment as _read_environment
 from sortition.batch import Draws, sample_batch
@@ -68,4 +69,5 @@ __all__ = [
     "top_p",
 ]
 
-_read_environment()
+with _command.one_line():
+    _read_environment()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from sortition import _command
 from sortition.errors import MissingExtra
 
 __all__ = ["main"]
@@ -14,8 +15,9 @@ def main() -> int:
     try:
         from sortition import cli
     except MissingExtra as error:
-        print("sortition:", error, file=sys.stderr)
+        _command.complain(str(error))
         return 1
+    _command.loaded()
     return cli.main()
 
 

@@ -1,6 +1,6 @@
 """The command line: parses, builds, prints, and computes nothing.
 
-Exit codes: 0, 1 for an error, 2 for a parameter that cannot be, 130 after Ctrl-C.
+Exit codes: 0, 1 for an error, 2 for a parameter that cannot be, 130 after Ctrl-C, 141 when nobody reads the output.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Annotated, Any
 
+from sortition._command import BAD_PARAMETER, INTERRUPTED, NO_READER, complain
 from sortition._runtime import info
 from sortition.errors import MissingExtra, ModelError, ParameterError
 from sortition.generate import generate as run
@@ -23,12 +24,11 @@ from sortition.models import load
 try:
     import typer
     from rich.console import Console
-    from rich.table import Table
 except ImportError as error:
     _MSG = 'the command line needs typer and rich: pip install "sortition[cli]"'
     raise MissingExtra(_MSG) from error
 
-from sortition.cli_flags import sampling_params, with_sampling_flags
+from sortition.cli_flags import as_typed, sampling_params, with_sampling_flags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,12 +39,11 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
-_INTERRUPTED = 130  # 128 + SIGINT, as shells count
+_OPTIONS = ("model", "max_tokens", "stop", "deadline", "n")  # of `generate`, beside those of sampling
 
 app = typer.Typer(
     name="sortition",
     help="Exact, reproducible token sampling for language models.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -52,18 +51,64 @@ app = typer.Typer(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    if sys.stdout is None:
+        complain("the standard output is closed")
+        return 1
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):  # text is UTF-8 whatever the locale says
             out.reconfigure(encoding="utf-8", errors="replace")
+    code = 0
+    try:
+        code = _parse_and_run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = NO_READER
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except OSError as error:
+        if code == 0:  # else it has been said
+            complain(str(error))
+            code = 1
+    else:
+        return code
+    _drop_output()
+    return code
+
+
+def _parse_and_run(arguments: Sequence[str] | None) -> int:
     try:
         code = app(args=arguments, prog_name="sortition", standalone_mode=False)
+    except typer.Abort:  # what the parser makes of a Ctrl-C
+        return INTERRUPTED
+    except SystemExit as error:  # what it, and rich, make of a pipe that nobody reads
+        if isinstance(error.__context__, BrokenPipeError):
+            raise error.__context__ from None
+        raise
     except Exception as error:
         message = getattr(error, "format_message", None)  # the parser's own: an unknown flag, a word for a number
         if message is None:
             raise
-        _complain(message())
-        return int(getattr(error, "exit_code", 2))
+        complain(message())
+        return int(getattr(error, "exit_code", BAD_PARAMETER))
     return code if isinstance(code, int) else 0
+
+
+class _NobodyReadsError(Exception):
+    """The output is a broken pipe; a model may have pipes of its own, which are another matter."""
+
+
+def _put(text: str, end: str = "\n") -> None:
+    """Print at once."""
+    try:
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        raise _NobodyReadsError from None
+
+
+def _drop_output() -> None:
+    """What is still buffered cannot be written, and the interpreter must not try."""
+    with contextlib.suppress(OSError, ValueError):  # ValueError: a stream without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
@@ -75,24 +120,48 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except typer.Exit:
             raise
-        except BrokenPipeError:  # whoever read the text has gone; what is still buffered goes nowhere
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(1) from None
+        except _NobodyReadsError:
+            _drop_output()
+            raise typer.Exit(NO_READER) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
         except ParameterError as error:
-            _complain(str(error))
-            raise typer.Exit(2) from None
+            complain(as_typed(str(error), _OPTIONS))
+            raise typer.Exit(BAD_PARAMETER) from None
         except Exception as error:  # noqa: BLE001 - whatever a model raises, a person reads one line
-            _complain(str(error) or type(error).__name__)
+            complain(str(error) or type(error).__name__)
             raise typer.Exit(1) from None
 
     return wrapper
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the parser calls it so
+    if wanted:
+        typer.echo(f"sortition {info()['version']}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    *,
+    version: Annotated[  # noqa: ARG001 - its callback has done it
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version, and end.")
+    ] = False,
+) -> None:
+    """Exact, reproducible token sampling for language models."""
+    if context.invoked_subcommand is None:
+        print(context.get_help(), end="")  # which rich has printed, and this is empty
+        raise typer.Exit(BAD_PARAMETER)
 
 
 @app.command("generate")
 @with_sampling_flags
 @one_line_errors
 def generate_command(
-    prompt: Annotated[str, typer.Argument(help="The text to continue; - reads it from the standard input.")],
+    prompt: Annotated[
+        str, typer.Argument(metavar="PROMPT", help="The text to continue; - reads it from the standard input.")
+    ],
     *,
     model: Annotated[str, typer.Option(help="The model to run.")] = "smollm2",
     chat: Annotated[bool, typer.Option("--chat", help="Ask the prompt as a question, by the chat template.")] = False,
@@ -121,7 +190,7 @@ def generate_command(
         if not as_json:
             _console().print(_status(completion), style="dim", highlight=False, soft_wrap=True, markup=False)
     if cancel.is_set():
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
 
 
 @app.command("info")
@@ -132,12 +201,10 @@ def info_command(
     """The version, the instruction set in use, and the threads."""
     facts = info()
     if as_json:
-        typer.echo(json.dumps(facts, allow_nan=False))
+        _put(json.dumps(facts, allow_nan=False))
         return
-    table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
-        table.add_row(name, ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))
-    Console().print(table)
+        _put(f"{name:<17}{', '.join(map(str, value)) if isinstance(value, (list, tuple)) else value}")
 
 
 def _print_stream(model: TextModel, prompt: str, params: SamplingParams, options: Any) -> Completion:
@@ -145,25 +212,25 @@ def _print_stream(model: TextModel, prompt: str, params: SamplingParams, options
     completion, begun = None, False
     try:
         for chunk in stream(model, prompt, params, **options):
-            print(chunk.text, end="", flush=True)
+            _put(chunk.text, end="")
             completion, begun = chunk.completion, True
     finally:
         if begun:
-            print(flush=True)  # what follows, an error too, stands on a line of its own
+            _put("")  # what follows, an error too, stands on a line of its own
     assert completion is not None, "a stream ends with a completion"  # noqa: S101 - for the type checker
     return completion
 
 
 def _print_texts(completions: Sequence[Completion]) -> None:
     for completion in completions:
-        print(f"=== {completion.stream + 1} of {len(completions)} ===\n{completion.text}", flush=True)
+        _put(f"=== {completion.stream + 1} of {len(completions)} ===\n{completion.text}")
 
 
 def _print_json(model: str, completions: Sequence[Completion]) -> None:
     """One completion as it is, several in a list: as `generate` returns them."""
     values = [completion.to_dict() for completion in completions]
     value = {"model": model, **values[0]} if len(values) == 1 else {"model": model, "completions": values}
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
+    _put(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def _status(completion: Completion) -> str:
@@ -213,8 +280,3 @@ def _cancel_on_interrupt() -> Iterator[threading.Event]:
 
 def _console() -> Console:
     return Console(stderr=True)
-
-
-def _complain(message: str) -> None:
-    """One line, whatever the message has."""
-    print("sortition:", " ".join(message.split()), file=sys.stderr)

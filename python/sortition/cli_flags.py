@@ -23,11 +23,12 @@ from sortition.errors import ParameterError
 from sortition.params import SamplingParams
 
 if typing.TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["sampling_params", "with_sampling_flags"]
+__all__ = ["as_typed", "sampling_params", "with_sampling_flags"]
 
 _PANEL = "Sampling"
+_WORDS = {"None": "unset", "{id: bias}": "ID=VALUE", ", see Profile": ""}  # Python's, and the command's
 
 
 def with_sampling_flags(command: Callable[..., None]) -> Callable[..., None]:
@@ -58,16 +59,32 @@ def sampling_params(flags: Mapping[str, Any]) -> SamplingParams:
     return SamplingParams(**{name: _value(name, value, _shape(hints[name])) for name, value in given.items()})
 
 
+def as_typed(message: str, others: Iterable[str] = ()) -> str:
+    """A message about a field of `SamplingParams`, or one of `others`, with the name that a person typed.
+
+    Messages begin with the name, and name another behind "beside"; elsewhere a name may be a word, or the value typed.
+
+    >>> print(as_typed("top_k must be None beside mirostat, which takes the place of the cuts, got 5"))
+    --top-k must be unset beside --mirostat, which takes the place of the cuts, got 5
+    """
+    names = "|".join([*(field.name for field in dataclasses.fields(SamplingParams)), *others])
+    first = re.match(rf"({names})(?:\[\d+\])?(?= )", message)
+    if first is None:
+        return message
+    rule, got, value = message[first.end() :].partition(", got ")
+    rule = re.sub(rf"(?<=beside )({names})\b", lambda found: _dashed(found[1]), rule).replace("None", "unset")
+    return _dashed(first[1]) + rule + got + value
+
+
 def _flag(field: dataclasses.Field[Any], hint: Any, text: str) -> inspect.Parameter:
     shape = _shape(hint)
     annotation: Any = {"ids": list[str], "names": list[str], "table": list[str], "json": str}.get(shape, shape)
     metavar = {"ids": "ID,…", "names": "NAME,…", "table": "ID=VALUE", "json": "JSON"}.get(shape)
-    default = field.default if field.default is not dataclasses.MISSING else None
-    shown = False if default in (None, ()) else str(default)
+    default = None if field.default in (dataclasses.MISSING, ()) else field.default
     names = [] if shape is bool else [_dashed(field.name)]  # a bool has two, with and without no-
-    option = typer.Option(*names, help=text, metavar=metavar, rich_help_panel=_PANEL, show_default=shown)
+    option = typer.Option(*names, help=text, metavar=metavar, rich_help_panel=_PANEL)
     annotation = Annotated[annotation | None, option]
-    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _shape(hint: Any) -> Any:
@@ -116,7 +133,15 @@ def _hints() -> dict[str, Any]:
 
 
 def _helps() -> dict[str, str]:
-    """The first sentence about each field in the docstring of `SamplingParams`, where a line is `name: text`."""
+    """What the docstring of `SamplingParams` says of each field, in lines `name: text`, as the command says it."""
     lines = inspect.getdoc(SamplingParams) or ""
     found = re.findall(r"^ {4}(\w+): (.+(?:\n {6,}.+)*)", lines, re.MULTILINE)
-    return {name: re.sub(r"\s+", " ", text).replace("``", "").split(". ")[0].rstrip(".") for name, text in found}
+    return {name: _as_help(name, re.sub(r"\s+", " ", text).replace("``", "")) for name, text in found}
+
+
+def _as_help(name: str, text: str) -> str:
+    for said, typed in _WORDS.items():
+        text = text.replace(said, typed)
+    text = text.replace("as for repetition", f"as for {_dashed('repetition_' + name.partition('_')[2])}")
+    text = re.sub(r"\b(\w+)(?==\d)", lambda found: _dashed(found[1]), text)
+    return text[0].upper() + text[1:]

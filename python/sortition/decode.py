@@ -11,7 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from sortition._checks import integer, number, refuse
+import numpy as np
+
+from sortition._checks import integer, number, refuse, shown
 from sortition.errors import ModelError, ParameterError
 
 if TYPE_CHECKING:
@@ -82,9 +84,11 @@ def decode(
         cancel: set it, from any thread, to end the run.
 
     Raises:
-        ParameterError: an argument is outside its range; before anything is computed.
-        ModelError: `model` has no `forward`.
-        Exception: whatever the model or the sampler raises, at the step where it happens.
+        ParameterError: an argument is outside its range, before anything is computed; or what the sampler returned is
+            no token id.
+        ModelError: `model` has no `forward`, or returned no row of scores; the sampler is then not asked.
+        Exception: whatever the model or the sampler raises, at the step where it happens, as it is; only a
+            `StopIteration` comes as the `RuntimeError` that Python makes of it in a generator.
 
     >>> from sortition.models.scripted import ScriptedModel
     >>> class Greedy:
@@ -104,6 +108,7 @@ def decode(
         raise ParameterError(msg)
     stops = frozenset(check_ids("stop_tokens", stop_tokens))
     max_tokens = check_max_tokens(max_tokens)
+    check_cancel(cancel)
     ends_at = None if deadline is None else time.monotonic() + check_deadline(deadline)
     return _steps(model, prompt, sampler, stops, max_tokens, ends_at, cancel)
 
@@ -127,9 +132,9 @@ def _steps(
             yield Step(None, "cancelled", "deadline")
             return
         started = time.perf_counter()
-        logits = model.forward(tokens)
+        logits = check_scores("model.forward", model.forward(tokens))
         scored = time.perf_counter()
-        token = int(sampler.sample(logits))
+        token = _drawn(sampler.sample(logits))
         times = scored - started, time.perf_counter() - scored
         if token in stop_tokens:
             yield Step(token, "stop", token, *times)
@@ -145,13 +150,37 @@ def check_model(model: object) -> None:
         raise ModelError(msg)
 
 
+def check_scores(name: str, logits: Any) -> Any:
+    """`logits` if they have the shape of one row, else a `ModelError`; what is in the row is the sampler's business."""
+    shape: tuple[int, ...] | None = getattr(logits, "shape", None)
+    if shape is None:
+        try:
+            shape = np.shape(logits)
+        except ValueError:  # lists of several lengths
+            shape = ()
+    if len(shape) == 2:  # noqa: PLR2004 - rows and scores
+        shape = shape[1:] if shape[0] == 1 else ()
+    if len(shape) != 1 or not shape[0]:
+        seen = f"shape {tuple(logits.shape)}" if hasattr(logits, "shape") else shown(logits)
+        msg = f"{name} must return scores of shape (vocab,), got {seen}"
+        raise ModelError(msg)
+    return logits
+
+
+def _drawn(token: object) -> int:
+    checked = _token_id(token)
+    if checked is None:
+        refuse("what sampler.sample returns", "a token id (an int, 0 or more)", token)
+    return checked
+
+
 def check_ids(name: str, ids: Iterable[int]) -> list[int]:
     """`ids` as a list of ints, or a `ParameterError` that names what is wrong with them."""
     if isinstance(ids, (str, bytes)):
         msg = f"{name} must be token ids, got {type(ids).__name__}: encode the text first, or use stream or generate"
         raise ParameterError(msg)
     try:
-        items = list(ids)
+        items = iter(ids)
     except TypeError:
         msg = f"{name} must be a sequence of token ids, got {type(ids).__name__}"
         raise ParameterError(msg) from None
@@ -159,14 +188,18 @@ def check_ids(name: str, ids: Iterable[int]) -> list[int]:
 
 
 def _check_id(name: str, index: int, item: object) -> int:
+    token = _token_id(item)
+    if token is None:
+        refuse(f"{name}[{index}]", "a token id (an int, 0 or more)", item)
+    return token
+
+
+def _token_id(item: object) -> int | None:
     try:
         token = operator.index(item)  # type: ignore[arg-type]  # what is no int raises TypeError
     except TypeError:
-        token = None
-    if token is None or isinstance(item, bool) or token < 0:
-        msg = f"{name}[{index}] must be a token id (an int, 0 or more), got {item!r}"
-        raise ParameterError(msg)
-    return token
+        return None
+    return None if isinstance(item, bool) or token < 0 else token
 
 
 def check_max_tokens(max_tokens: int) -> int:
@@ -180,3 +213,10 @@ def check_deadline(deadline: float) -> float:
     if not seconds >= 0:
         refuse("deadline", "a number of seconds, 0 or more", deadline)
     return seconds
+
+
+def check_cancel(cancel: threading.Event | None) -> threading.Event | None:
+    """`cancel`, or a `ParameterError` if it is nothing that can be set."""
+    if cancel is not None and not callable(getattr(cancel, "is_set", None)):
+        refuse("cancel", "None or an event with is_set(), such as a threading.Event", cancel)
+    return cancel

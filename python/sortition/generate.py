@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
 from sortition._checks import integer
-from sortition.decode import check_deadline, check_ids, check_max_tokens
+from sortition.decode import check_cancel, check_deadline, check_ids, check_max_tokens
 from sortition.errors import ModelError
 from sortition.models.protocol import Forkable, Truncatable
 from sortition.run import Run, RunOptions, last
@@ -59,6 +59,7 @@ def stream(
     """Yield text as it comes. The chunks' texts joined are the completion's text.
 
     Text that may still become a stop string, or that is an unfinished character, is held back, and nothing else is.
+    Where the run ends inside a character, U+FFFD stands for what there is of it.
     An exception of the model comes after the text held so far; its attribute `partial` is the `Completion` up to it.
 
     Args:
@@ -91,7 +92,7 @@ def stream(
         show_special=show_special,
         max_tokens=check_max_tokens(max_tokens),
         ends_at=None if deadline is None else time.monotonic() + check_deadline(deadline),
-        cancel=cancel,
+        cancel=check_cancel(cancel),
     )
     run = Run(model, prompt, params, options)
     return run.fresh_chunks(model)
@@ -152,7 +153,7 @@ def generate(
         show_special=show_special,
         max_tokens=check_max_tokens(max_tokens),
         ends_at=None if deadline is None else time.monotonic() + check_deadline(deadline),
-        cancel=cancel,
+        cancel=check_cancel(cancel),
     )
     run = Run(model, prompt, params, options)
     n = integer("n", n, least=1)

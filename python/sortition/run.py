@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sortition._checks import integer
 from sortition.completion import Chunk, Completion, Timings
-from sortition.decode import check_ids, check_model, decode
+from sortition.decode import check_ids, check_model, check_scores, decode
 from sortition.errors import ModelError, ParameterError
 from sortition.models.protocol import Forkable, Truncatable
 from sortition.params import SamplingParams
@@ -54,12 +56,12 @@ class Run:
         self._tokenizer = _tokenizer(model)
         self._prompt = _prompt_ids(self._tokenizer, prompt)
         self._max_tokens = min(options.max_tokens, _room(model, len(self._prompt)))
-        eos = () if options.ignore_eos else self._tokenizer.eos_ids
+        eos = [] if options.ignore_eos else _ids_of("tokenizer.eos_ids", getattr(self._tokenizer, "eos_ids", None))
         self._stop_tokens = frozenset([*options.stop_tokens, *eos])
         self.sampler = Sampler(
             self._params,
             prompt=self._prompt,
-            vocab_size=getattr(model, "vocab_size", None),
+            vocab_size=_size(model, "vocab_size"),
             stop_tokens=sorted(self._stop_tokens),
         )
 
@@ -180,7 +182,8 @@ class _Branch:
         if self._model is not None:
             return self._model.forward(tokens)
         if not self._shared:
-            self._shared.append(np.array(self._root.forward(tokens)))  # a copy: it outlives the next call
+            scores = check_scores("model.forward", self._root.forward(tokens))
+            self._shared.append(np.array(scores))  # a copy: it outlives the next call
         if isinstance(self._root, Forkable):
             self._model = self._root.fork()
         else:
@@ -194,7 +197,23 @@ def _tokenizer(model: TextModel) -> Any:
     if tokenizer is None:
         msg = f"{type(model).__name__} has no tokenizer; decode works on token ids alone"
         raise ModelError(msg)
+    for method in ("encode(text) -> ids", "token_bytes(token) -> bytes"):
+        if not callable(getattr(tokenizer, method.partition("(")[0], None)):
+            msg = f"tokenizer must have a method {method}, got {type(tokenizer).__name__}"
+            raise ModelError(msg)
+    special = getattr(tokenizer, "special_tokens", None)
+    if not isinstance(special, Mapping):
+        msg = f"tokenizer.special_tokens must be a mapping of names to token ids, got {type(special).__name__}"
+        raise ModelError(msg)
     return tokenizer
+
+
+def _ids_of(name: str, ids: Any) -> list[int]:
+    """Token ids that come from the tokenizer; if they are none, it is the model that is not as it must be."""
+    try:
+        return check_ids(name, ids)
+    except ParameterError as error:
+        raise ModelError(str(error)) from None
 
 
 def _prompt_ids(tokenizer: Any, prompt: str | Iterable[int]) -> list[int]:
@@ -204,7 +223,9 @@ def _prompt_ids(tokenizer: Any, prompt: str | Iterable[int]) -> list[int]:
         except UnicodeEncodeError as error:
             msg = f"prompt must be text that can be written in UTF-8: {error}"
             raise ParameterError(msg) from None
-    ids = check_ids("prompt", tokenizer.encode(prompt) if isinstance(prompt, str) else prompt)
+        ids = _ids_of("what tokenizer.encode returns", tokenizer.encode(prompt))
+    else:
+        ids = check_ids("prompt", prompt)
     if not ids:
         msg = f"prompt must hold at least one token, got {prompt!r}: the first scores come from the last token"
         raise ParameterError(msg)
@@ -213,13 +234,22 @@ def _prompt_ids(tokenizer: Any, prompt: str | Iterable[int]) -> list[int]:
 
 def _room(model: Any, prompt_tokens: int) -> int:
     """How many tokens can be drawn before a context with a limit is full; the last one drawn is not read."""
-    context_length: int | None = getattr(model, "context_length", None)
+    context_length = _size(model, "context_length")
     if context_length is None:
         return sys.maxsize
     if prompt_tokens > context_length:
         msg = f"prompt must have at most {context_length} tokens, which the context holds, got {prompt_tokens}"
         raise ParameterError(msg)
     return context_length - prompt_tokens + 1
+
+
+def _size(model: Any, name: str) -> int | None:
+    """An optional attribute of the model that counts something."""
+    size = getattr(model, name, None)
+    try:
+        return None if size is None else integer(f"model.{name}", size, least=1)
+    except ParameterError as error:
+        raise ModelError(str(error)) from None
 
 
 def last(chunks: Iterator[Chunk]) -> Completion:

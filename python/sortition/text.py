@@ -10,6 +10,9 @@ import codecs
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+from sortition._checks import shown
+from sortition.errors import ModelError
+
 if TYPE_CHECKING:
     from sortition.models.protocol import Tokenizer
     from sortition.stop import StopStrings
@@ -57,7 +60,7 @@ class TextBuilder:
 
     def push(self, token: int) -> str:
         """Add a token; return the text that may go out now."""
-        data = b"" if token in self._hidden else self._tokenizer.token_bytes(token)
+        data = b"" if token in self._hidden else self._bytes(token)
         if data:
             self._last = len(self._ends)
         characters = self._decoder.decode(data)
@@ -76,6 +79,13 @@ class TextBuilder:
             self._ends[index] += len(characters)
         text = self._scanner.feed(characters, may_stop=self._last >= self._min_tokens)
         return self._out(text + ("" if self.matched is not None else self._scanner.flush()))
+
+    def _bytes(self, token: int) -> bytes:
+        data = self._tokenizer.token_bytes(token)
+        if not isinstance(data, bytes):
+            msg = f"tokenizer.token_bytes({token}) must return bytes, got {shown(data)}"
+            raise ModelError(msg)
+        return data
 
     def _out(self, text: str) -> str:
         self._shown += len(text)

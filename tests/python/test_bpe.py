@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sortition import MissingExtra, ModelError
+from sortition import MissingExtra, ModelError, ParameterError
 from sortition.models.bpe import BpeTokenizer
 
 pytest.importorskip("tokenizers", reason="this tokenizer needs the extra smollm2")
@@ -38,6 +38,13 @@ def test_a_special_token_is_one_token_with_a_name():
     assert tokenizer.encode("he<|end|>") == [6, 0]
     assert (tokenizer.special_tokens, tokenizer.eos_ids) == ({"<|end|>": 0}, (0,))
     assert tokenizer.token_bytes(0) == b"<|end|>"
+
+
+@pytest.mark.parametrize("token", [-1, len(TOKENS), "1", None, True, 1.0])
+def test_what_is_no_token_has_no_bytes(token):
+    """It is named."""
+    with pytest.raises(ParameterError, match=f"token must be .*, got {token!r}"):
+        BpeTokenizer(METADATA).token_bytes(token)
 
 
 def test_a_conversation_is_written_by_the_template_of_the_file():

@@ -222,14 +222,17 @@ def test_every_parameter_has_a_flag_that_reaches_it(run, monkeypatch, name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--top-p", "2"], r"top_p must be in \(0, 1\], got 2.*"),
-        (["--seed", "-1"], r"seed must be .*, got -1"),
-        (["--max-tokens", "0"], "max_tokens must be an integer of at least 1, got 0"),
-        (["--n", "0"], "n must be an integer of at least 1, got 0"),
-        (["--stop", ""], r"stop\[0\] must not be empty.*"),
-        (["--deadline", "-1"], r"deadline must be a number of seconds, 0 or more, got -1\.0"),
+        (["--top-p", "2"], r"--top-p must be in \(0, 1\], got 2.*"),
+        (["--seed", "-1"], r"--seed must be .*, got -1"),
+        (["--max-tokens", "0"], "--max-tokens must be an integer of at least 1, got 0"),
+        (["--n", "0"], "--n must be an integer of at least 1, got 0"),
+        (["--stop", ""], r"--stop must not be empty.*"),
+        (["--deadline", "-1"], r"--deadline must be a number of seconds, 0 or more, got -1\.0"),
         (["--logit-bias", "3"], "--logit-bias must be ID=VALUE, got '3'"),
         (["--suppress", "1,x"], "--suppress must be token ids, got '1,x'"),
+        (["--order", "top_p"], "--order must be every soft stage once, got no logit_bias.*"),
+        (["--top-k", "5", "--mirostat", "2"], "--top-k must be unset beside --mirostat, .*, got 5"),
+        (["--repetition-window", "0"], r"--repetition-window must be at least 1 \(unset switches it off\), got 0"),
         (["--top-k", "many"], ".*--top-k.*"),
         (["--top-q", "1"], ".*--top-q.*"),
     ],
@@ -239,6 +242,17 @@ def test_a_bad_parameter_is_one_line_and_exit_code_2(run, arguments, message):
     code, out, err = run("generate", "今天", "--model", "scripted", *arguments)
     assert (code, out.strip()) == (2, "")
     assert re.fullmatch(f"sortition: {message}\n", err)
+
+
+def test_every_flag_has_a_help_of_whole_sentences():
+    """In the words of the command: flags, not fields of Python."""
+    shown = testing.CliRunner(env={"COLUMNS": "400"}).invoke(cli.app, ["generate", "--help"]).output
+    rows = [re.split(r" {2,}", line.strip("│ ")) for line in shown.splitlines() if line.startswith("│ --")]
+    helps = {flag: re.sub(r" \[default: .*\]$", "", text) for flag, *_, text in rows if flag != "--help"}
+    assert set(helps) >= {"--" + name.replace("_", "-") for name in SamplingParams().to_dict()}
+    for flag, text in helps.items():
+        assert re.fullmatch(r'["A-Z].*\.', text), (flag, text)
+        assert not re.search(r"None|``|[a-z]_[a-z]", text), (flag, text)
 
 
 def test_another_error_is_one_line_and_exit_code_1(run):
@@ -254,7 +268,7 @@ def test_an_error_in_the_middle_comes_after_the_text_so_far(run):
 def test_an_unknown_model_lists_those_that_there_are(capfd):
     """It is a bad parameter."""
     assert cli.main(["generate", "x", "--model", "gpt-17"]) == 2
-    assert capfd.readouterr().err == "sortition: model must be one of 'smollm2', got 'gpt-17'\n"
+    assert capfd.readouterr().err == "sortition: --model must be one of 'smollm2', got 'gpt-17'\n"
 
 
 def test_the_exit_codes_are_those_of_the_runner_too(monkeypatch):
@@ -360,7 +374,7 @@ def test_a_reader_that_goes_away_is_no_traceback(waiting):
     process.stdin.write(b"\n")
     process.stdin.close()
     assert process.stderr.read() == b""
-    assert process.wait(timeout=60) == 1
+    assert process.wait(timeout=60) == 141
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich.console"])

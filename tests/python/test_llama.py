@@ -215,6 +215,9 @@ def test_going_back_needs_a_place_that_was_passed(length):
     model.forward(TOKENS)
     with pytest.raises(ParameterError, match=rf"length must be in \[0, 10\], got {length}"):
         model.truncate(length)
+    with pytest.raises(ParameterError, match=f"length must be an integer, got '{length}'"):
+        model.truncate(str(length))
+    assert model.length == 10
 
 
 def test_missing_weights_are_named():

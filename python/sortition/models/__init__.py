@@ -37,7 +37,7 @@ def load(name: str) -> TextModel:
         ParameterError: there is no such model; the message lists those that there are.
         MissingExtra: a library or the file of the model is not installed; the message says how to get it.
     """
-    if name not in _MODELS:
+    if not isinstance(name, str) or name not in _MODELS:
         msg = f"model must be one of {', '.join(map(repr, _MODELS))}, got {name!r}"
         raise ParameterError(msg)
     opener: Callable[[], TextModel] = import_module(_MODELS[name]).load

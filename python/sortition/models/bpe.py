@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sortition.errors import MissingExtra, ModelError, ParameterError
+from sortition._checks import integer, refuse
+from sortition.errors import MissingExtra, ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,9 +61,8 @@ class BpeTokenizer:
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes of the token; the name, if it is a special one."""
-        if not 0 <= token < len(self._names):
-            msg = f"token must be in [0, {len(self._names)}), got {token}"
-            raise ParameterError(msg)
+        if not 0 <= integer("token", token) < len(self._names):
+            refuse("token", f"in [0, {len(self._names)})", token)
         name = self._names[token]
         if name in self._special:
             return name.encode()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sortition._checks import integer, refuse
 from sortition.errors import ModelError, ParameterError
 
 if TYPE_CHECKING:
@@ -146,9 +147,8 @@ class LlamaModel:
 
     def truncate(self, length: int) -> None:
         """Forget all but the first `length` tokens."""
-        if not 0 <= length <= self._length:
-            msg = f"length must be in [0, {self._length}], got {length}"
-            raise ParameterError(msg)
+        if not 0 <= integer("length", length) <= self._length:
+            refuse("length", f"in [0, {self._length}]", length)
         self._length = length
 
     def fork(self) -> LlamaModel:
