@@ -24,13 +24,16 @@ Logits = Any
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)], align=True)
 _HALF = np.dtype(np.float16)
 _SINGLE = np.dtype(np.float32)
+#: Of an infinity it makes the NaN by which the core knows a finite score that float32 has no room for.
+_OUTSIDE = np.uint32(0x00400F64)
 
 
 def scores(logits: Logits) -> Scores:
     """The scores as an array of the same shape that the kernels can read; other real types become float32.
 
     Raises:
-        LogitsError: if they are not real numbers, or one is finite and outside the range of float32.
+        LogitsError: if they are not real numbers. One that is finite and outside the range of float32 becomes a NaN
+            that is named for what it was when it is looked at.
     """
     if type(logits) is np.ndarray and logits.dtype in (_SINGLE, _HALF, BFLOAT16) and logits.flags.aligned:
         return logits
@@ -48,7 +51,9 @@ def scores(logits: Logits) -> Scores:
         msg = f"logits must be real numbers, got dtype {array.dtype}"
         raise LogitsError(msg)
     if _wide(array.dtype):
-        return _narrowed(array)
+        narrow, gone = _narrowed(array)
+        narrow.view(np.uint32)[gone] |= _OUTSIDE
+        return narrow
     kept = array.dtype == BFLOAT16 or array.dtype.type is np.float16
     return np.require(array, array.dtype.newbyteorder("=") if kept else np.float32, ["A"])
 
@@ -61,19 +66,12 @@ def _wide(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" and dtype.itemsize > _SINGLE.itemsize
 
 
-def _narrowed(array: Scores, said: str = "token {} has") -> Scores:
-    """As float32, which must have room for every finite score."""
+def _narrowed(array: Scores) -> tuple[Scores, npt.NDArray[np.bool_]]:
+    """As float32, and where it has no room for a finite score."""
     with np.errstate(over="ignore"):
-        narrow = array.astype(np.float32)
+        narrow = array.astype(_SINGLE)
     gone = np.isinf(narrow)
-    if gone.any() and (gone := gone & np.isfinite(array)).any():
-        place = np.argwhere(gone)[0]
-        *rows_, token = (int(at) for at in place)
-        row_ = int(np.ravel_multi_index(rows_, array.shape[:-1])) if array.size > array.shape[-1] else None
-        where = "" if row_ is None else f"row {row_}: "
-        msg = f"{where}{said.format(token)} the score {array[tuple(place)]}: scores must fit in float32, below 3.41e38"
-        raise LogitsError(msg, row=row_, token=token)
-    return narrow
+    return narrow, gone & np.isfinite(array) if gone.any() else gone
 
 
 def row(logits: Logits) -> Scores:
@@ -97,7 +95,12 @@ def answer(returned: Logits, length: int) -> npt.NDArray[np.float32]:
         msg = f"a processor must return scores of the shape ({length},), got {array.shape}"
         raise LogitsError(msg)
     if _wide(array.dtype):
-        array = _narrowed(array, "a processor gave token {}")
+        narrow, gone = _narrowed(array)
+        if gone.any():
+            token = int(gone.argmax())
+            msg = f"a processor gave token {token} the score {array[token]}: scores must fit in float32, below 3.41e38"
+            raise LogitsError(msg, token=token)
+        array = narrow
     return np.ascontiguousarray(array, np.float32)
 
 
