@@ -1,6 +1,7 @@
 """Arrays as the kernels take them: float32, float16 or bfloat16, aligned, the last axis contiguous.
 
-What is so already is not copied. NumPy has no bfloat16 of its own: here it is a field of that name that holds the bits.
+What is so already is not copied, wherever it came from: arrays of other libraries are read through DLPack. NumPy has no
+bfloat16 of its own: here it is a field of that name that holds the bits.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sortition import _native
 from sortition.errors import LogitsError, ParameterError
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Logits", "answer", "mask", "masks", "row", "rows", "scores", "table", "tokens"]
 
-#: What may be given as scores: anything that NumPy makes a real numeric array of.
+#: What may be given as scores: an array with ``__dlpack__``, or anything that NumPy makes a real numeric array of.
 Logits = Any
 
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)], align=True)
@@ -26,25 +28,25 @@ _HALF = np.dtype(np.float16)
 _SINGLE = np.dtype(np.float32)
 #: Of an infinity it makes the NaN by which the core knows a finite score that float32 has no room for.
 _OUTSIDE = np.uint32(0x00400F64)
+#: Host memory in DLPack: plain, pinned for CUDA, pinned for ROCm.
+_HOST = (1, 3, 11)
 
 
 def scores(logits: Logits) -> Scores:
     """The scores as an array of the same shape that the kernels can read; other real types become float32.
 
     Raises:
-        LogitsError: if they are not real numbers. One that is finite and outside the range of float32 becomes a NaN
-            that is named for what it was when it is looked at.
+        LogitsError: if they are not real numbers, or not in the memory of the host. A number that is finite and outside
+            the range of float32 becomes a NaN that is named for what it was when it is looked at.
     """
     if type(logits) is np.ndarray and logits.dtype in (_SINGLE, _HALF, BFLOAT16) and logits.flags.aligned:
         return logits
+    if _has_dlpack(logits):
+        return scores(_shared(logits))
     if _masked(logits) or (isinstance(logits, (list, tuple)) and any(_masked(part) for part in logits)):
         msg = "logits are a masked array, got a mask that would be lost: fill it first, as by .filled(-numpy.inf)"
         raise LogitsError(msg)
-    try:
-        array = np.asarray(logits)
-    except ValueError:
-        msg = f"logits must be rows of one length, got {logits!r:.80}"
-        raise LogitsError(msg) from None
+    array = _array(logits)
     if array.dtype.name == "bfloat16":
         array = array.view(BFLOAT16)
     if array.dtype.kind not in "fiu" and array.dtype != BFLOAT16:
@@ -56,6 +58,16 @@ def scores(logits: Logits) -> Scores:
         return narrow
     kept = array.dtype == BFLOAT16 or array.dtype.type is np.float16
     return np.require(array, array.dtype.newbyteorder("=") if kept else np.float32, ["A"])
+
+
+def _array(logits: Logits) -> Scores:
+    if isinstance(logits, (list, tuple)) and logits and _has_dlpack(logits[0]):
+        logits = [scores(part) for part in logits]
+    try:
+        return np.asarray(logits)
+    except (TypeError, ValueError):
+        msg = f"logits must be rows of one length and type, got {logits!r:.80}"
+        raise LogitsError(msg) from None
 
 
 def _masked(logits: Logits) -> bool:
@@ -72,6 +84,41 @@ def _narrowed(array: Scores) -> tuple[Scores, npt.NDArray[np.bool_]]:
         narrow = array.astype(_SINGLE)
     gone = np.isinf(narrow)
     return narrow, gone & np.isfinite(array) if gone.any() else gone
+
+
+def _has_dlpack(logits: Logits) -> bool:
+    """What is of NumPy has it too, and is an array already."""
+    return hasattr(type(logits), "__dlpack_device__") and not isinstance(logits, np.ndarray)
+
+
+def _shared(logits: Logits) -> Scores:
+    """An array of another library as one of NumPy on the same memory, only to be read."""
+    try:
+        device = int(logits.__dlpack_device__()[0])
+        if device not in _HOST:
+            return _of_both(logits, device)
+        memory = _native.DLPack(_capsule(logits))
+        array = np.asarray(memory)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        msg = f"logits must be an array that the host can read, got {type(logits).__name__}: {error}"
+        raise LogitsError(msg) from error
+    return array.view(BFLOAT16) if memory.is_bfloat16 else array
+
+
+def _capsule(logits: Logits) -> Any:
+    try:
+        return logits.__dlpack__(max_version=(1, 1))
+    except TypeError:  # from before there were versions
+        return logits.__dlpack__()
+
+
+def _of_both(logits: Logits, device: int) -> Scores:
+    """An array in memory that the host shares with a device, as on Apple's chips."""
+    try:
+        return np.asarray(memoryview(logits))
+    except (TypeError, ValueError):
+        msg = f"it is on device {device} of DLPack, bring it to the host first, as by .cpu()"
+        raise BufferError(msg) from None
 
 
 def row(logits: Logits) -> Scores:
