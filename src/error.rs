@@ -40,7 +40,7 @@ pub enum Error {
         got: usize,
     },
     /// A score that is NaN or positive infinity.
-    #[error("{}token {token} has the score {value}: scores must be finite or -inf", in_row(*row))]
+    #[error("{}token {token} has {}", in_row(*row), bad_score(*value))]
     BadScore {
         /// Which row of the batch.
         row: Option<usize>,
@@ -107,6 +107,18 @@ impl Error {
             | Self::NoCandidate { row, .. } => row,
             Self::Range { .. } => None,
         }
+    }
+}
+
+/// What is wrong with a score. What a caller's float64 was, a marked NaN says: `_arrays.py` makes it of a finite number that
+/// float32 has no room for, so that only those that are looked at are errors.
+pub(crate) fn bad_score(value: f32) -> String {
+    const TOO_HIGH: u32 = 0x7fc0_0f64;
+    const TOO_LOW: u32 = 0xffc0_0f64;
+    match value.to_bits() {
+        TOO_HIGH => "a score above 3.4028e38: scores must fit in float32".to_owned(),
+        TOO_LOW => "a score below -3.4028e38: scores must fit in float32".to_owned(),
+        _ => format!("the score {value}: scores must be finite or -inf"),
     }
 }
 

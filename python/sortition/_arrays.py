@@ -1,6 +1,7 @@
 """Arrays as the kernels take them: float32, float16 or bfloat16, aligned, the last axis contiguous.
 
-What is so already is not copied. NumPy has no bfloat16 of its own: here it is a field of that name that holds the bits.
+What is so already is not copied, wherever it came from: arrays of other libraries are read through DLPack. NumPy has no
+bfloat16 of its own: here it is a field of that name that holds the bits.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sortition import _native
 from sortition.errors import LogitsError, ParameterError
 
 if TYPE_CHECKING:
@@ -18,39 +20,54 @@ if TYPE_CHECKING:
 
 __all__ = ["Logits", "answer", "mask", "masks", "row", "rows", "scores", "table", "tokens"]
 
-#: What may be given as scores: anything that NumPy makes a real numeric array of.
+#: What may be given as scores: an array with ``__dlpack__``, or anything that NumPy makes a real numeric array of.
 Logits = Any
 
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)], align=True)
 _HALF = np.dtype(np.float16)
 _SINGLE = np.dtype(np.float32)
+#: Of an infinity it makes the NaN by which the core knows a finite score that float32 has no room for.
+_OUTSIDE = np.uint32(0x00400F64)
+#: Host memory in DLPack: plain, pinned for CUDA, pinned for ROCm.
+_HOST = (1, 3, 11)
 
 
 def scores(logits: Logits) -> Scores:
     """The scores as an array of the same shape that the kernels can read; other real types become float32.
 
     Raises:
-        LogitsError: if they are not real numbers, or one is finite and outside the range of float32.
+        LogitsError: if they are not real numbers, or not in the memory of the host. A number that is finite and outside
+            the range of float32 becomes a NaN that is named for what it was when it is looked at.
     """
     if type(logits) is np.ndarray and logits.dtype in (_SINGLE, _HALF, BFLOAT16) and logits.flags.aligned:
         return logits
+    if _has_dlpack(logits):
+        return scores(_shared(logits))
     if _masked(logits) or (isinstance(logits, (list, tuple)) and any(_masked(part) for part in logits)):
         msg = "logits are a masked array, got a mask that would be lost: fill it first, as by .filled(-numpy.inf)"
         raise LogitsError(msg)
-    try:
-        array = np.asarray(logits)
-    except ValueError:
-        msg = f"logits must be rows of one length, got {logits!r:.80}"
-        raise LogitsError(msg) from None
+    array = _array(logits)
     if array.dtype.name == "bfloat16":
         array = array.view(BFLOAT16)
     if array.dtype.kind not in "fiu" and array.dtype != BFLOAT16:
         msg = f"logits must be real numbers, got dtype {array.dtype}"
         raise LogitsError(msg)
     if _wide(array.dtype):
-        return _narrowed(array)
+        narrow, gone = _narrowed(array)
+        narrow.view(np.uint32)[gone] |= _OUTSIDE
+        return narrow
     kept = array.dtype == BFLOAT16 or array.dtype.type is np.float16
     return np.require(array, array.dtype.newbyteorder("=") if kept else np.float32, ["A"])
+
+
+def _array(logits: Logits) -> Scores:
+    if isinstance(logits, (list, tuple)) and logits and _has_dlpack(logits[0]):
+        logits = [scores(part) for part in logits]
+    try:
+        return np.asarray(logits)
+    except (TypeError, ValueError):
+        msg = f"logits must be rows of one length and type, got {logits!r:.80}"
+        raise LogitsError(msg) from None
 
 
 def _masked(logits: Logits) -> bool:
@@ -61,19 +78,47 @@ def _wide(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" and dtype.itemsize > _SINGLE.itemsize
 
 
-def _narrowed(array: Scores, said: str = "token {} has") -> Scores:
-    """As float32, which must have room for every finite score."""
+def _narrowed(array: Scores) -> tuple[Scores, npt.NDArray[np.bool_]]:
+    """As float32, and where it has no room for a finite score."""
     with np.errstate(over="ignore"):
-        narrow = array.astype(np.float32)
+        narrow = array.astype(_SINGLE)
     gone = np.isinf(narrow)
-    if gone.any() and (gone := gone & np.isfinite(array)).any():
-        place = np.argwhere(gone)[0]
-        *rows_, token = (int(at) for at in place)
-        row_ = int(np.ravel_multi_index(rows_, array.shape[:-1])) if array.size > array.shape[-1] else None
-        where = "" if row_ is None else f"row {row_}: "
-        msg = f"{where}{said.format(token)} the score {array[tuple(place)]}: scores must fit in float32, below 3.41e38"
-        raise LogitsError(msg, row=row_, token=token)
-    return narrow
+    return narrow, gone & np.isfinite(array) if gone.any() else gone
+
+
+def _has_dlpack(logits: Logits) -> bool:
+    """What is of NumPy has it too, and is an array already."""
+    return hasattr(type(logits), "__dlpack_device__") and not isinstance(logits, np.ndarray)
+
+
+def _shared(logits: Logits) -> Scores:
+    """An array of another library as one of NumPy on the same memory, only to be read."""
+    try:
+        device = int(logits.__dlpack_device__()[0])
+        if device not in _HOST:
+            return _of_both(logits, device)
+        memory = _native.DLPack(_capsule(logits))
+        array = np.asarray(memory)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        msg = f"logits must be an array that the host can read, got {type(logits).__name__}: {error}"
+        raise LogitsError(msg) from error
+    return array.view(BFLOAT16) if memory.is_bfloat16 else array
+
+
+def _capsule(logits: Logits) -> Any:
+    try:
+        return logits.__dlpack__(max_version=(1, 1))
+    except TypeError:  # from before there were versions
+        return logits.__dlpack__()
+
+
+def _of_both(logits: Logits, device: int) -> Scores:
+    """An array in memory that the host shares with a device, as on Apple's chips."""
+    try:
+        return np.asarray(memoryview(logits))
+    except (TypeError, ValueError):
+        msg = f"it is on device {device} of DLPack, bring it to the host first, as by .cpu()"
+        raise BufferError(msg) from None
 
 
 def row(logits: Logits) -> Scores:
@@ -97,7 +142,12 @@ def answer(returned: Logits, length: int) -> npt.NDArray[np.float32]:
         msg = f"a processor must return scores of the shape ({length},), got {array.shape}"
         raise LogitsError(msg)
     if _wide(array.dtype):
-        array = _narrowed(array, "a processor gave token {}")
+        narrow, gone = _narrowed(array)
+        if gone.any():
+            token = int(gone.argmax())
+            msg = f"a processor gave token {token} the score {array[token]}: scores must fit in float32, below 3.41e38"
+            raise LogitsError(msg, token=token)
+        array = narrow
     return np.ascontiguousarray(array, np.float32)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "DLPack",
     "Params",
     "Sampler",
     "__version__",
@@ -59,6 +60,20 @@ _Details: TypeAlias = tuple[
     npt.NDArray[np.float64],
     npt.NDArray[np.int64],
 ]
+
+@final
+class DLPack:
+    """The memory behind a capsule ``dltensor`` or ``dltensor_versioned``, for ``numpy.asarray``, without a copy.
+
+    Read-only. The capsule is used up. bfloat16 is shown as its bits, ``uint16``. ``BufferError`` for a capsule that was
+    used before, memory that is not the host's, a type that NumPy has not, and a description that cannot be right.
+    """
+
+    def __new__(cls, capsule: Any) -> DLPack: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+    @property
+    def is_bfloat16(self) -> bool: ...
 
 @final
 class Params:

@@ -72,7 +72,8 @@ def sample_batch(
     ([1, 0], [[1], [0]], [1, 1])
 
     Args:
-        logits: scores of shape ``(rows, vocab)``, finite or -inf. float32 is read in place, other types are converted.
+        logits: scores of shape ``(rows, vocab)``, finite or -inf, of NumPy or any library with DLPack, in the memory of
+            the host. float32, float16 and bfloat16 are read in place, other types are converted.
         samplers: one for each row, no two the same.
         mask: packed ``int32`` or ``uint32`` of shape ``(rows, ceil(vocab / 32))``, as for ``Sampler.sample``; all bits
             of a row that is not restricted are 1.

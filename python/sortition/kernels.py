@@ -1,8 +1,8 @@
 """The kernels as NumPy functions, over the last axis.
 
-Scores are of any shape: float32, float16 and bfloat16 are read as they are, other real types are converted once. What
-comes back is that of the same numbers as float32. NaN and +inf raise ``LogitsError``, a row of nothing but -inf raises
-``NoCandidateError``, with the row if there are several.
+Scores are of any shape, of NumPy or any library with DLPack, in the memory of the host: float32, float16 and bfloat16
+are read in place, other real types are converted once. What comes back is that of the same numbers as float32. NaN and
++inf raise ``LogitsError``, a row of nothing but -inf raises ``NoCandidateError``, with the row if there are several.
 """
 
 from __future__ import annotations

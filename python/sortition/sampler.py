@@ -115,7 +115,8 @@ class Sampler:
         """Draw a token and record it.
 
         Args:
-            logits: scores of shape ``(vocab,)``, finite or -inf. float32 is read in place, other types are converted.
+            logits: scores of shape ``(vocab,)``, finite or -inf, of NumPy or any library with DLPack, in the memory of
+                the host. float32, float16 and bfloat16 are read in place, other types are converted.
             mask: packed ``int32`` or ``uint32`` of shape ``(ceil(vocab / 32),)``; bit ``t & 31`` of word ``t >> 5``
                 allows token ``t``. Tokens beyond it are impossible.
 

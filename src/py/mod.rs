@@ -7,6 +7,7 @@
 
 mod array;
 mod batch;
+mod dlpack;
 mod error;
 mod functions;
 mod params;
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::batch::sample_batch;
+    #[pymodule_export]
+    use super::dlpack::PyDLPack;
     #[pymodule_export]
     use super::functions::{
         argmax, available, entropy, log_softmax, logsumexp, num_threads, sample_rows, select_isa, set_num_threads,

@@ -8,7 +8,7 @@
 
 use super::{Decision, Sampler};
 use crate::candidates::{Candidates, Sums, with_workspace};
-use crate::error::Error;
+use crate::error::{Error, bad_score};
 use crate::rng::Purpose;
 use crate::scores::Scores;
 
@@ -118,7 +118,7 @@ impl Sampler {
             let mut draft = Candidates::new(self.kernels, logits.slice(0..vocab), workspace, Sums::Exact(1.0))
                 .map_err(|error| match error {
                     Error::BadScore { token, value, .. } => {
-                        let what = format!("token {token} has the score {value}: scores must be finite or -inf");
+                        let what = format!("token {token} has {}", bad_score(value));
                         Error::Draft { row: None, token: Some(token), what }
                     }
                     other => other,

@@ -146,8 +146,11 @@ def test_only_the_binding_names_python(path):
     assert re.findall(r"\bpy\b", code(path)) == (["py"] if path.name == "lib.rs" else [])
 
 
-@pytest.mark.parametrize("path", [p for p in RUST if module(p)[:2] != ["kernels", "arch"]], ids=name_of)
-def test_only_instruction_sets_are_unsafe(path):
+SAFE = [p for p in RUST if module(p)[:2] != ["kernels", "arch"] and module(p) != ["py", "dlpack"]]
+
+
+@pytest.mark.parametrize("path", SAFE, ids=name_of)
+def test_only_instruction_sets_and_foreign_memory_are_unsafe(path):
     """Everything else is checked by the compiler."""
     assert re.findall(r"\bunsafe\b", code(path)) == []
     assert re.findall(r"(?:allow|expect|warn)\(unsafe_code", code(path)) == []
@@ -196,7 +199,8 @@ def test_only_the_wrappers_know_the_compiled_module():
     """Models, the loop, text and the command line do without."""
     knowing = {name_of(p) for p in PYTHON if any(name.startswith("sortition._native") for name in imports(p))}
     assert knowing == {
-        f"python/sortition/{name}.py" for name in ("_runtime", "batch", "kernels", "params", "profiles", "sampler")
+        f"python/sortition/{name}.py"
+        for name in ("_arrays", "_runtime", "batch", "kernels", "params", "profiles", "sampler")
     }
 
 

@@ -89,6 +89,45 @@ def test_nan_beyond_the_vocabulary_is_not_looked_at() -> None:
     assert np.isneginf(sampler.process([0.0, 1.0, NAN, INF])[2:]).all()
 
 
+@pytest.mark.parametrize("padding", [1e39, -1e39, 1e300, NAN, INF, -INF])
+def test_padding_may_be_what_float32_has_no_room_for(padding: float) -> None:
+    """In float64, by every door of a sampler that has a vocabulary."""
+    row = [0.0, 1.0, padding, -padding]
+    params = SamplingParams(temperature=0)
+    sampler = Sampler(params, vocab_size=2)
+    assert sampler.sample(row) == sampler.draw(row).token == 1
+    assert Sampler(vocab_size=2).process(row).tolist() == [0.0, 1.0, -INF, -INF]
+    assert sampler.verify([row, row], [1]) == [1, 1]
+    assert sampler.verify([row, row], [1], [row]) == [1, 1]
+    assert sortition.sample_batch([row, row], [sampler, Sampler(params, vocab_size=2)]).tokens.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("score", "message"), [(1e39, "above 3.4028e38"), (-1e39, "below -3.4028e38")])
+@pytest.mark.parametrize("entrance", sorted(ENTRANCES))
+def test_a_score_that_float32_has_no_room_for_is_refused(entrance: str, score: float, message: str) -> None:
+    """Inside the vocabulary; the largest that it has room for is a score, and becomes float32's largest."""
+    sampler = used()
+    with pytest.raises(LogitsError) as caught:
+        ENTRANCES[entrance](sampler, [0.0, 3.4028235e38, score, NAN])
+    assert caught.value.token == 2
+    assert said(caught.value, f"token 2 has a score {message}: scores must fit in float32")
+    unchanged(sampler)
+
+
+def test_only_rows_that_are_looked_at_are_refused_for_what_float32_has_no_room_for() -> None:
+    """The others of a batch are served; the draft's scores are named."""
+    params = SamplingParams(temperature=0)
+    table, samplers = np.array([[0.0, 1.0], [1e39, 0.0], [1.0, -1e39]]), [Sampler(params) for _ in range(2)]
+    draws = sortition.sample_batch(table, samplers, rows=[0, 2], on_error="mark")
+    assert draws.tokens.tolist() == [1, -1]
+    assert draws.errors[1].token == 1
+    with pytest.raises(LogitsError, match=r"row 1: token 0 has a score above") as caught:
+        sample(table)
+    assert (caught.value.row, caught.value.token) == (1, 0)
+    with pytest.raises(LogitsError, match="draft_logits: token 0 has a score above"):
+        Sampler(params).verify(table[[0, 0]], [1], table[1:2])
+
+
 def test_a_row_narrower_than_the_vocabulary_is_refused() -> None:
     """With both sizes."""
     with pytest.raises(LogitsError) as caught:
