@@ -151,10 +151,15 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rows<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        match Table::borrowed(&object)?.map(Row) {
-            Some(row) if !row.scores()?.is_empty() => Ok(Self::One(row)),
-            _ => Ok(Self::Many(Table::converted(object, "rows")?)),
+        if let Some(row) = Table::borrowed(&object)?.map(Row)
+            && !row.scores()?.is_empty()
+        {
+            return Ok(Self::One(row));
         }
+        Ok(Self::Many(match Table::borrowed(&object)? {
+            Some(table) if table.has_contiguous_rows() && table.width() > 0 => table,
+            _ => Table::converted(object, "rows")?,
+        }))
     }
 }
 
@@ -175,6 +180,15 @@ impl Table<'_, Ix2> {
             Self::F32(table) => table.strides()[1] == 4,
             Self::F16(table) => table.strides()[1] == 2,
             Self::Bf16(table) => table.strides()[1] == 2,
+        }
+    }
+
+    /// Scores of a row.
+    fn width(&self) -> usize {
+        match self {
+            Self::F32(table) => table.shape()[1],
+            Self::F16(table) => table.shape()[1],
+            Self::Bf16(table) => table.shape()[1],
         }
     }
 
