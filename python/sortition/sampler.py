@@ -227,7 +227,10 @@ class Sampler:
             if np.ndim(table) > 2:  # noqa: PLR2004 - rows and scores
                 msg = f"{name} must have the shape (rows, vocab), got {np.shape(table)}"
                 raise LogitsError(msg)
-        return self._native.verify(rows, tokens("draft", draft), draft_logits, mask)
+        ids = tokens("draft", draft)
+        if draft_logits is not None and not ids and np.shape(draft_logits)[:1] == (0,):
+            draft_logits = None  # nothing was drafted, and nothing is to be told of it
+        return self._native.verify(rows, ids, draft_logits, mask)
 
     def accept(self, token: int) -> None:
         """Record a token that was chosen elsewhere. Ids beyond the vocabulary are not penalised.
@@ -249,7 +252,7 @@ class Sampler:
         self._native.rollback(count)
 
     def fork(self, n: int) -> list[Sampler]:
-        """``n`` samplers in this one's state and of its seed, on the streams 0 to n - 1.
+        """``n`` samplers in this one's state and of its seed, on the streams 0 to n - 1: forks of forks share them.
 
         >>> [child.stream for child in Sampler(SamplingParams(seed=7)).fork(3)]
         [0, 1, 2]

@@ -24,6 +24,10 @@ pub(super) enum Table<'py, D: Dimension> {
 impl<'py, D: Dimension> Table<'py, D> {
     /// What can be borrowed as it is; `None` for anything else.
     fn borrowed(object: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        // A masked array is an array too, of the class's own meaning.
+        if !object.is_exact_instance_of::<PyUntypedArray>() {
+            return Ok(None);
+        }
         Ok(if let Some(array) = readable::<f32, D>(object) {
             Some(Self::F32(array.try_readonly()?))
         } else if let Some(array) = readable::<f16, D>(object) {

@@ -56,8 +56,13 @@ class MaskedSampler:
         """Draw a token that the grammar allows; sampler and matcher record it.
 
         Raises:
-            NoCandidateError: no token is both allowed and possible; neither has changed.
+            NoCandidateError: no token is both allowed and possible; neither has changed. Nor has the sampler by what
+                the matcher raises.
         """
         token = self._sampler.sample(logits, self._matcher.mask())
-        self._matcher.accept(token)
+        try:
+            self._matcher.accept(token)
+        except BaseException:
+            self._sampler.rollback(1)
+            raise
         return token
