@@ -19,7 +19,7 @@ fn kernels(criterion: &mut Criterion) {
             let mut group = criterion.benchmark_group(name);
             group.throughput(Throughput::Bytes(4 * vocab as u64));
             for set in available() {
-                let mut bench = Bench::new(set, vocab, max);
+                let mut bench = Bench::new(set, &row, max);
                 bench.run(name, &row);
                 check(name, &row, max, bench.answer(name));
                 group.bench_function(format!("{}/{vocab}", set.name()), |b| {

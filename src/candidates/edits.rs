@@ -142,7 +142,7 @@ impl Candidates<'_> {
             kept += usize::from(x >= threshold);
         }
         self.find_risen(threshold);
-        let Scratch { values, indices, places: risen, .. } = &mut *self.scratch;
+        let Scratch { values, indices, risen, .. } = &mut *self.scratch;
         let total = kept + risen.len();
         // Merged from behind, both ascending.
         while let Some(place) = risen.pop() {
@@ -159,7 +159,7 @@ impl Candidates<'_> {
 
     /// The places whose scores have come to `threshold` by a change.
     fn find_risen(&mut self, threshold: f32) {
-        let Scratch { blocks, edited, places: risen, .. } = &mut *self.scratch;
+        let Scratch { blocks, edited, risen, .. } = &mut *self.scratch;
         risen.clear();
         for (words, start) in edited.chunks(WORDS).zip((0..).step_by(BLOCK)) {
             if blocks[start / BLOCK].max < threshold {

@@ -35,9 +35,9 @@ impl Total {
 pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]) -> Total {
     let mut largest = [0.0];
     kernels.weights(&[max], base, max, &mut largest);
-    let exponent = blocks.iter().filter(|block| block.sum > 0.0).map(|block| block.exponent).max().unwrap_or(0);
+    let exponent = base.exponent(max);
     let mut sum = 0.0;
-    for block in blocks {
+    for block in blocks.iter_mut().filter(|block| block.sum > 0.0) {
         block.sum *= power(block.exponent - exponent);
         sum += block.sum;
     }
@@ -82,9 +82,9 @@ pub(crate) fn probabilities(
     Ok(())
 }
 
-/// `2^n`, exact, for `n <= 0`; zero below the range of normal numbers.
-fn power(n: i32) -> f64 {
-    u64::try_from(n + 1023).map_or(0.0, |biased| f64::from_bits(biased << 52))
+/// `2^n`, exact, for `n <= 0`; zero below the range of normal numbers. Above, where no weight is, one.
+pub(super) fn power(n: i32) -> f64 {
+    u64::try_from(n.min(0) + 1023).map_or(0.0, |biased| f64::from_bits(biased << 52))
 }
 
 impl Candidates<'_> {

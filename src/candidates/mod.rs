@@ -10,7 +10,9 @@
 //! Nearly every cut keeps a prefix in order of score (ties to the lower id), so a cut is a threshold and a number of ties:
 //! no vocabulary is ever sorted.
 
+mod bracket;
 mod cuts;
+mod edge;
 mod edits;
 mod excess;
 mod likely;
@@ -28,7 +30,7 @@ pub(crate) use rewrite::scaled;
 pub(crate) use workspace::{Workspace, with_workspace};
 
 use crate::error::Error;
-use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
+use crate::kernels::{BLOCK, Base, Block, Bracket, Kernels, LANES};
 use crate::scores::Scores;
 use workspace::{Scratch, Store, grow};
 
@@ -38,8 +40,10 @@ pub(crate) enum Sums {
     None,
     /// None, as scores will change: the row is copied.
     Copied,
-    /// For a draw or a nucleus.
+    /// For a draw.
     Rough(f64),
+    /// For a nucleus of this mass.
+    Nucleus(f64, f64),
     /// For probabilities.
     Exact(f64),
 }
@@ -68,6 +72,8 @@ pub(crate) struct Candidates<'a> {
     max: f32,
     /// The sum of all weights, once it is known for these scores and this temperature.
     total: Option<mass::Total>,
+    /// With what the row was read, if it was to tell a nucleus and nothing has changed since.
+    bracket: Option<Bracket>,
     /// What turns the scores that [`Self::remembered`] knows into log-probabilities.
     before: Option<rewrite::Before>,
 }
@@ -86,6 +92,7 @@ impl<'a> Candidates<'a> {
     ) -> Result<Self, Error> {
         let Workspace { store, scratch } = workspace;
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
+        let mut bracket = None;
         let nan = match sums {
             Sums::None => kernels.scan(row, &mut scratch.blocks),
             Sums::Copied => {
@@ -93,6 +100,11 @@ impl<'a> Candidates<'a> {
                 kernels.scan_copy(row, &mut store.copy, &mut scratch.blocks)
             }
             Sums::Rough(temperature) => kernels.mass_rough(row, Base::new(temperature), &mut scratch.blocks),
+            Sums::Nucleus(temperature, p) => {
+                let (nan, read) = bracket::read(kernels, row, Base::new(temperature), p, scratch);
+                bracket = read;
+                nan
+            }
             Sums::Exact(temperature) => kernels.mass(row, Base::new(temperature), &mut scratch.blocks),
         };
         let max = checked_max(row, &scratch.blocks, nan)?;
@@ -106,17 +118,18 @@ impl<'a> Candidates<'a> {
             temperature: 1.0,
             max,
             total: None,
+            bracket,
             before: None,
         };
         if matches!(sums, Sums::Copied) {
             this.view = View::Copy;
             this.refresh();
         }
-        if let Sums::Rough(temperature) | Sums::Exact(temperature) = sums {
+        if let Sums::Rough(temperature) | Sums::Nucleus(temperature, _) | Sums::Exact(temperature) = sums {
             this.temperature = temperature;
             if max > f32::NEG_INFINITY && Base::new(temperature).covers(max) {
                 let total = mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks);
-                this.total = Some(if matches!(sums, Sums::Rough(_)) { total.rough() } else { total });
+                this.total = Some(if matches!(sums, Sums::Exact(_)) { total } else { total.rough() });
             }
         }
         Ok(this)
@@ -269,6 +282,7 @@ impl<'a> Candidates<'a> {
 
     /// Finds the scores of at least `threshold`: how many, with scores and places in the scratch buffers.
     fn gather(&mut self, threshold: f32) -> usize {
+        self.bracket = None;
         let threshold = threshold.max(f32::MIN);
         if self.view == View::Edited && self.is_flat(threshold) {
             self.whole();

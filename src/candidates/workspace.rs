@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::Ranked;
 use super::typical::Near;
-use crate::kernels::Block;
+use crate::kernels::{Block, Part};
 
 /// The buffers of one sampler, or of one thread.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +41,8 @@ pub(super) struct Store {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
     pub(super) blocks: Vec<Block>,
+    /// What a bracket leaves of each beside.
+    pub(super) parts: Vec<Part>,
     /// Bits of places whose scores are in the copy, of an edited row.
     pub(super) edited: Vec<u32>,
     /// Blocks whose maximum is out of date.
@@ -50,8 +52,10 @@ pub(super) struct Scratch {
     pub(super) indices: Vec<u32>,
     /// The same of a search among those.
     pub(super) inner: Vec<Block>,
-    pub(super) places: Vec<u32>,
+    pub(super) inner_parts: Vec<Part>,
     pub(super) narrowed: Vec<f32>,
+    /// Places whose scores have risen to a threshold by a change.
+    pub(super) risen: Vec<u32>,
     /// Maxima to select among, weights, shifted scores.
     pub(super) floats: Vec<f32>,
     pub(super) shifted: Vec<f32>,

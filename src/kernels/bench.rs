@@ -1,12 +1,13 @@
 //! The kernels that read a whole row, by name, for `benches/kernels.rs`. Behind the feature `bench`; no part of the interface.
 
-use super::{BLOCK, Base, Block, Kernels, LANES};
+use super::{BLOCK, Base, Block, Bracket, Kernels, LANES, Part};
 
 /// What can be run.
-pub const NAMES: [&str; 9] =
-    ["scan", "lane_maxima", "mass", "mass_rough", "mass_out", "weights", "multiply", "gather", "count"];
+pub const NAMES: [&str; 10] = [
+    "scan", "lane_maxima", "mass", "mass_rough", "mass_out", "bracket", "weights", "multiply", "gather", "count",
+];
 
-/// How far below the largest score `gather` and `count` look.
+/// How far below the largest score `gather`, `count` and `bracket` look.
 pub const NEAR: f32 = 3.0;
 
 /// The kernels of one instruction set, and buffers for rows of one length.
@@ -15,6 +16,7 @@ pub struct Bench {
     kernels: &'static Kernels,
     max: f32,
     blocks: Vec<Block>,
+    parts: Vec<Part>,
     maxima: Vec<f32>,
     out: Vec<f32>,
     indices: Vec<u32>,
@@ -22,17 +24,20 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// For rows of `vocab` scores, of which the largest is `max`.
+    /// For rows as long as `row`, of which the largest score is `max`; `multiply` works on a copy of it.
     #[must_use]
-    pub fn new(kernels: &'static Kernels, vocab: usize, max: f32) -> Self {
-        let count = vocab.div_ceil(BLOCK);
+    pub fn new(kernels: &'static Kernels, row: &[f32], max: f32) -> Self {
+        let count = row.len().div_ceil(BLOCK);
+        let mut out = row.to_vec();
+        out.resize(row.len() + LANES, f32::NEG_INFINITY);
         Self {
             kernels,
             max,
             blocks: vec![Block { max, ..Block::default() }; count],
+            parts: vec![Part::default(); count],
             maxima: vec![0.0; count * LANES],
-            out: vec![0.0; vocab + LANES],
-            indices: vec![0; vocab + LANES],
+            indices: vec![0; out.len()],
+            out,
             found: 0,
         }
     }
@@ -43,7 +48,7 @@ impl Bench {
     ///
     /// For a name that is not in [`NAMES`].
     pub fn run(&mut self, name: &str, row: &[f32]) {
-        let Self { kernels, max, blocks, maxima, out, indices, found } = self;
+        let Self { kernels, max, blocks, parts, maxima, out, indices, found } = self;
         let (base, near) = (Base::new(1.0), *max - NEAR);
         match name {
             "scan" => *found = usize::from(kernels.scan(row, blocks)),
@@ -52,6 +57,10 @@ impl Bench {
             "mass_rough" => *found = usize::from(kernels.mass_rough(row, base, blocks)),
             "mass_out" => *found = usize::from(kernels.mass_out(row, base, blocks, &mut out[..row.len()])),
             "weights" => kernels.weights(row, base, *max, &mut out[..row.len()]),
+            "bracket" => {
+                let bracket = Bracket { low: near - 0.5, high: near, max: *max, ceiling: f32::INFINITY };
+                *found = kernels.bracket(row, base, bracket, blocks, parts, out).blocks;
+            }
             "multiply" => (kernels.multiply)(&mut out[..row.len()], [1.0, 0.0]),
             "gather" => *found = kernels.gather(row, blocks, near, out, indices),
             "count" => *found = kernels.count(row, near),
@@ -66,12 +75,13 @@ impl Bench {
         match name {
             "scan" => largest(&mut self.blocks.iter().map(|block| block.max)),
             "lane_maxima" => largest(&mut self.maxima.iter().copied()),
-            "mass" | "mass_rough" | "mass_out" => {
+            "multiply" => self.out.iter().map(|&x| f64::from(x).exp()).sum(),
+            "mass" | "mass_rough" | "mass_out" | "bracket" => {
                 self.blocks.iter().map(|block| block.sum * f64::from(block.exponent).exp2()).sum()
             }
             "weights" => {
-                let exponent = (f64::from(self.max) * std::f64::consts::LOG2_E).round_ties_even();
-                self.out.iter().copied().map(f64::from).sum::<f64>() * exponent.exp2()
+                let weights = &self.out[..self.out.len() - LANES];
+                weights.iter().copied().map(f64::from).sum::<f64>() * f64::from(Base::new(1.0).exponent(self.max)).exp2()
             }
             _ => f64::from(u32::try_from(self.found).unwrap_or(u32::MAX)),
         }

@@ -28,6 +28,35 @@ pub(crate) struct Block {
     pub(crate) sum: f64,
 }
 
+/// A range of scores, `low` inside and `high` outside, in which a mass is expected to be reached.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bracket {
+    pub(crate) low: f32,
+    pub(crate) high: f32,
+    /// What weights are relative to: a score of the row.
+    pub(crate) max: f32,
+    /// Where a score is above, what was expected is wrong, and reading ends.
+    pub(crate) ceiling: f32,
+}
+
+/// What one pass with a bracket leaves of a block beside its maximum and sum.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Part {
+    /// The sum of the weights of scores above the bracket, relative to the same power of two as that of the block.
+    pub(crate) above: f64,
+    /// How many scores of this block and those before are inside.
+    pub(crate) end: u32,
+}
+
+/// How far a pass with a bracket came.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Read {
+    /// How many blocks were read.
+    pub(crate) blocks: usize,
+    /// Whether a score is NaN.
+    pub(crate) nan: bool,
+}
+
 /// The factor between a score and the logarithm to base two of its weight, `log2(e) / T`, in two floats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Base {
@@ -52,8 +81,24 @@ impl Base {
         (f64::from(max) * self.factor).abs() <= Self::REACH
     }
 
+    /// The even integer next to `max · factor`, for a `max` that is covered: weights are relative to two to the power of it.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "once for every few blocks")]
+    pub(crate) fn exponent(self, max: f32) -> i32 {
+        // Floats of this size are two apart, so adding it rounds to an even integer.
+        const EVEN: f64 = 13_510_798_882_111_488.0;
+        #[expect(clippy::cast_possible_truncation, reason = "at most 2^15, and an integer")]
+        let even = (f64::from(max) * self.factor + EVEN - EVEN) as i32;
+        even
+    }
+
+    /// The score whose weight, relative to that power of two for `max`, is `weight`, which is above zero.
+    pub(crate) fn score(self, weight: f64, max: f32) -> f32 {
+        ceil((weight.log2() + f64::from(self.exponent(max))) / self.factor)
+    }
+
     /// The least finite score whose weight, relative to `2^exponent`, is at least 2^-126.
-    pub(crate) fn least(self, exponent: f32) -> f32 {
+    pub(crate) fn least(self, exponent: i32) -> f32 {
         ceil((f64::from(exponent) - 126.0) / self.factor)
     }
 }
@@ -91,7 +136,6 @@ macro_rules! readers {
             $(pub(crate) $kernel: fn(&[E], $($type),*) $(-> $result)?,)*
         }
 
-        #[expect(clippy::too_many_arguments, reason = "two results of one pass")]
         impl Kernels {
             $(#[inline]
             pub(crate) fn $kernel<'x>(&self, xs: impl Into<Scores<'x>>, $($arg: $type),*) $(-> $result)? {
@@ -114,9 +158,9 @@ readers! {
     fn mass_out(base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool;
     fn mass_from(base: Base, max: f32, threshold: f32, blocks: &mut [Block]);
     fn mass_from_rough(base: Base, max: f32, threshold: f32, blocks: &mut [Block]);
-    fn bracket(
-        base: Base, max: f32, range: [f32; 2], blocks: &mut [Block], values: &mut [f32], indices: &mut [u32]
-    ) -> usize;
+    fn bracket(base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]) -> Read;
+    fn bracket_exact(base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]) -> Read;
+    fn add_inside(base: Base, max: f32, threshold: f32, parts: &[Part], blocks: &mut [Block]);
     fn weights(base: Base, max: f32, out: &mut [f32]);
     fn moment(base: Base, max: f32) -> f64;
     fn spread(center: f32) -> [f64; 2];

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::{BLOCK, Base, Block, Kernels, Scores, available};
+use super::{BLOCK, Base, Block, Bracket, Kernels, Part, Read, Scores, available};
 
 /// Around the lane count, around the block, primes, and a vocabulary.
 const LENGTHS: [usize; 15] = [1, 2, 15, 16, 17, 31, 33, 67, 127, 511, 512, 513, 1031, 4099, 32_000];
@@ -43,7 +43,7 @@ struct Answer {
     weights: Vec<u32>,
     moment: u64,
     gathered: (Vec<u32>, Vec<u32>),
-    bracketed: (Vec<u64>, Vec<u64>, Vec<(u32, u32)>),
+    bracketed: (Vec<u64>, Vec<(u32, u64, u64, u32)>, Vec<Vec<u32>>),
     position: Option<usize>,
     count: usize,
     spread: Vec<u64>,
@@ -84,11 +84,18 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
         bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
         kernels.mass_from_rough(xs, base, finite, threshold, &mut blocks);
         bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
-        let range = [(finite - 9.0).max(f32::MIN), threshold];
-        let (mut inside, mut places) = (vec![0.0; xs.len() + 16], vec![0; xs.len() + 16]);
-        let n = kernels.bracket(xs, base, finite, range, &mut blocks, &mut inside, &mut places);
-        bracketed.1.extend(blocks.iter().map(|block| block.sum.to_bits()));
-        bracketed.2.extend(bits(&inside[..n]).into_iter().zip(places[..n].iter().copied()));
+        let bracket = Bracket { low: (finite - 9.0).max(f32::MIN), high: threshold, max: finite, ceiling: f32::INFINITY };
+        let mut parts = vec![Part::default(); blocks.len()];
+        for exact in [false, true] {
+            let read = if exact { Kernels::bracket_exact } else { Kernels::bracket };
+            let mut inside = vec![0.0; xs.len() + 16];
+            let Read { blocks: read, nan } = read(kernels, xs, base, bracket, &mut blocks, &mut parts, &mut inside);
+            assert_eq!((blocks.len(), false), (read, nan));
+            let sums = blocks.iter().zip(&parts).map(|(block, part)| (block.max, block.sum, part.above, part.end));
+            bracketed.1.extend(sums.map(|(max, sum, above, end)| (max.to_bits(), sum.to_bits(), above.to_bits(), end)));
+            let count = parts.last().map_or(0, |part| part.end as usize);
+            bracketed.2.push(bits(&inside[..count]));
+        }
     }
     let mut lanes = vec![0.0; 16 * blocks.len()];
     kernels.lane_maxima(xs, BLOCK, &mut lanes);

@@ -98,7 +98,7 @@ fn sums(params: &Params, soft: &[Stage]) -> Sums {
     let (edits, rest) = soft.split_at(edits);
     match unchanged_sums(params, rest) {
         _ if edits.contains(&Stage::Custom) => Sums::Copied,
-        Sums::Rough(_) | Sums::Exact(_) if !edits.is_empty() => Sums::Copied,
+        Sums::Rough(_) | Sums::Nucleus(..) | Sums::Exact(_) if !edits.is_empty() => Sums::Copied,
         sums => sums,
     }
 }
@@ -111,7 +111,7 @@ fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums {
             Stage::Temperature if params.dynatemp_range.is_some() => return Sums::Exact(temperature),
             Stage::Temperature => temperature = params.temperature,
             Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return Sums::None,
-            Stage::TopP => break,
+            Stage::TopP => return params.top_p.map_or(Sums::Rough(temperature), |p| Sums::Nucleus(temperature, p)),
             _ if stage.kind() == Kind::Edit => return Sums::Copied,
             _ => return Sums::Exact(temperature),
         }

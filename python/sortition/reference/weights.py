@@ -42,12 +42,12 @@ def weights(scores: Scores, temperature: float = 1.0) -> Scores:
     """The weight of every score; 0 for -inf and for what lies more than 126 powers of two below the best.
 
     A score of ln 2 beside 0 weighs twice as much. The factor that all share is a power of two that no one should
-    rely on: here it is 1/2, since ln 2 is one power of two and 0 lies one below.
+    rely on: its exponent is the even integer next to the best score's, which for ln 8 is 4.
 
     >>> weights(np.array([0, -np.inf, 0], np.float32))
     array([1., 0., 1.], dtype=float32)
-    >>> weights(np.log(np.array([2, 1], np.float32)))
-    array([1. , 0.5], dtype=float32)
+    >>> weights(np.log(np.array([8, 4], np.float32)))
+    array([0.5 , 0.25], dtype=float32)
     """
     c = min(LOG2_E / temperature, FLOAT32_MAX)
     best = scores.max()
@@ -57,16 +57,16 @@ def weights(scores: Scores, temperature: float = 1.0) -> Scores:
         best = np.float32(0)
     hi = np.float32(c)
     lo = np.float32(c - float(hi))
-    top = rounded(np.array([best]), hi)[0]
+    top = 2 * round(float(best) * c / 2)
     result = np.zeros(scores.shape, np.float32)
-    seen = np.flatnonzero((scores > -np.inf) & (scores >= (float(top) - 126.0) / c))
+    seen = np.flatnonzero((scores > -np.inf) & (scores >= (top - 126.0) / c))
     x = scores[seen]
     n = rounded(x, hi)
     f = fma(x, lo, fma(x, hi, -n))
     p = np.full_like(f, POLYNOMIAL.view(np.float32)[0])
     for coefficient in (*POLYNOMIAL.view(np.float32)[1:], np.float32(1)):
         p = fma(p, f, coefficient)
-    result[seen] = np.ldexp(p, (n - top).astype(np.int32))
+    result[seen] = np.ldexp(p, n.astype(np.int32) - top)
     return result
 
 

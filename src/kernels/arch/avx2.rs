@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_ps, _mm256_movemask_ps,
     _mm256_mul_pd, _mm256_mul_ps, _mm256_or_ps, _mm256_permutevar8x32_epi32, _mm256_permutevar8x32_ps,
     _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setzero_pd, _mm256_setzero_ps,
-    _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_pd,
+    _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_pd,
     _mm256_sub_ps,
 };
 
@@ -170,27 +170,37 @@ impl Simd for Avx2 {
         })
     }
     #[inline(always)]
-    fn scale(self, p: [__m256; 2], t: [__m256; 2], t0: [__m256; 2]) -> [__m256; 2] {
-        proven!([scale(p[0], t[0], t0[0]), scale(p[1], t[1], t0[1])])
+    fn scale(self, p: [__m256; 2], t: [__m256; 2]) -> [__m256; 2] {
+        proven!([scale(p[0], t[0]), scale(p[1], t[1])])
     }
     #[inline(always)]
-    fn compress(self, v: [__m256; 2], bits: u32, values: &mut [f32; LANES], base: u32, indices: &mut [u32; LANES]) {
-        // The upper half starts behind the lower one, at most at lane 8, and so ends inside the arrays.
-        let [low, high] = [bits & 0xff, bits >> 8 & 0xff];
+    fn compress(self, v: [__m256; 2], bits: u32, out: &mut [f32; LANES]) {
+        let [low, high] = halves(bits);
+        let mut back = [0.0_f32; 8];
+        proven!({
+            let front = _mm256_permutevar8x32_ps(v[0], _mm256_loadu_si256(FRONT[low].as_ptr().cast()));
+            _mm256_storeu_ps(out.as_mut_ptr(), front);
+            let behind = _mm256_permutevar8x32_ps(v[1], _mm256_loadu_si256(FRONT[high].as_ptr().cast()));
+            _mm256_storeu_ps(back.as_mut_ptr(), behind);
+        });
+        // The upper half starts behind the lower one, at most at lane 8, and so ends inside the array.
         let at = low.count_ones() as usize;
-        let (mut values_high, mut indices_high) = ([0.0_f32; 8], [0_u32; 8]);
+        out[at..at + 8].copy_from_slice(&back);
+    }
+    #[inline(always)]
+    fn compress_places(self, base: u32, bits: u32, out: &mut [u32; LANES]) {
+        let [low, high] = halves(bits);
+        let mut back = [0_u32; 8];
         proven!({
             let lanes = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(base as i32));
-            let front = _mm256_loadu_si256(FRONT[low as usize].as_ptr().cast());
-            _mm256_storeu_ps(values.as_mut_ptr(), _mm256_permutevar8x32_ps(v[0], front));
-            _mm256_storeu_si256(indices.as_mut_ptr().cast(), _mm256_permutevar8x32_epi32(lanes, front));
-            let front = _mm256_loadu_si256(FRONT[high as usize].as_ptr().cast());
+            let front = _mm256_permutevar8x32_epi32(lanes, _mm256_loadu_si256(FRONT[low].as_ptr().cast()));
+            _mm256_storeu_si256(out.as_mut_ptr().cast(), front);
             let lanes = _mm256_add_epi32(lanes, _mm256_set1_epi32(8));
-            _mm256_storeu_ps(values_high.as_mut_ptr(), _mm256_permutevar8x32_ps(v[1], front));
-            _mm256_storeu_si256(indices_high.as_mut_ptr().cast(), _mm256_permutevar8x32_epi32(lanes, front));
+            let behind = _mm256_permutevar8x32_epi32(lanes, _mm256_loadu_si256(FRONT[high].as_ptr().cast()));
+            _mm256_storeu_si256(back.as_mut_ptr().cast(), behind);
         });
-        values[at..at + 8].copy_from_slice(&values_high);
-        indices[at..at + 8].copy_from_slice(&indices_high);
+        let at = low.count_ones() as usize;
+        out[at..at + 8].copy_from_slice(&back);
     }
     #[inline(always)]
     fn zero(self) -> [__m256d; 4] {
@@ -243,10 +253,16 @@ fn lanes_of(bits: u32) -> __m256 {
     _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits as i32), each), each))
 }
 
-/// `p · 2^(t - t0)`, the difference in units in the last place.
+/// The bits of the lower and of the upper eight lanes.
+#[inline(always)]
+fn halves(bits: u32) -> [usize; 2] {
+    [bits & 0xff, bits >> 8 & 0xff].map(|half| half as usize)
+}
+
+/// `p · 2^n`, where `t` is `1.5 · 2^23 + n`.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn scale(p: __m256, t: __m256, t0: __m256) -> __m256 {
-    let n: __m256i = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_castps_si256(t0));
-    _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), _mm256_slli_epi32::<23>(n)))
+fn scale(p: __m256, t: __m256) -> __m256 {
+    let n: __m256i = _mm256_slli_epi32::<23>(_mm256_castps_si256(t));
+    _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), n))
 }

@@ -4,10 +4,10 @@
 
 use std::arch::x86_64::{
     __m512, __m512d, _CMP_GE_OQ, _CMP_UNORD_Q, _mm256_loadu_si256, _mm512_add_epi32, _mm512_add_pd, _mm512_add_ps,
-    _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask,
+    _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps_si512, _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask,
     _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_pd, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_blend_ps,
     _mm512_maskz_compress_epi32, _mm512_maskz_compress_ps, _mm512_maskz_mov_ps, _mm512_max_ps, _mm512_mul_pd,
-    _mm512_mul_ps, _mm512_reduce_max_ps, _mm512_scalef_ps, _mm512_set1_epi32, _mm512_set1_pd, _mm512_set1_ps,
+    _mm512_mul_ps, _mm512_reduce_max_ps, _mm512_set1_epi32, _mm512_set1_pd, _mm512_set1_ps,
     _mm512_setr_epi32, _mm512_setzero_pd, _mm512_shuffle_f64x2, _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps,
     _mm512_storeu_si512, _mm512_sub_pd, _mm512_sub_ps,
 };
@@ -123,18 +123,23 @@ impl Simd for Avx512 {
         proven!(_mm512_mask_blend_ps(bits as u16, other, v))
     }
     #[inline(always)]
-    fn scale(self, p: __m512, t: __m512, t0: __m512) -> __m512 {
-        // Floats of this size are a unit apart, so their difference is that of their units.
-        proven!(_mm512_scalef_ps(p, _mm512_sub_ps(t, t0)))
+    fn scale(self, p: __m512, t: __m512) -> __m512 {
+        proven!({
+            let n = _mm512_slli_epi32::<23>(_mm512_castps_si512(t));
+            _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), n))
+        })
     }
     #[inline(always)]
-    fn compress(self, v: __m512, bits: u32, values: &mut [f32; LANES], base: u32, indices: &mut [u32; LANES]) {
+    fn compress(self, v: __m512, bits: u32, out: &mut [f32; LANES]) {
+        // Into a register and then whole: compressing into memory is slow on some CPUs.
+        proven!(_mm512_storeu_ps(out.as_mut_ptr(), _mm512_maskz_compress_ps(bits as u16, v)));
+    }
+    #[inline(always)]
+    fn compress_places(self, base: u32, bits: u32, out: &mut [u32; LANES]) {
         proven!({
             let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            let ids = _mm512_add_epi32(lanes, _mm512_set1_epi32(base as i32));
-            // Into a register and then whole: compressing into memory is slow on some CPUs.
-            _mm512_storeu_ps(values.as_mut_ptr(), _mm512_maskz_compress_ps(bits as u16, v));
-            _mm512_storeu_si512(indices.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(bits as u16, ids));
+            let places = _mm512_add_epi32(lanes, _mm512_set1_epi32(base as i32));
+            _mm512_storeu_si512(out.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(bits as u16, places));
         });
     }
     #[inline(always)]

@@ -33,15 +33,15 @@ pub(super) static CANDIDATES: &[Candidate] = &[
 macro_rules! kernels {
     ($name:literal, $token:expr $(, features = $features:literal)?) => {
         use $crate::kernels::generic::{self, Element};
-        use $crate::kernels::{Base, Block, Kernels, Readers};
+        use $crate::kernels::{Base, Block, Bracket, Kernels, Part, Read, Readers};
 
         pub(super) static KERNELS: Kernels =
             Kernels { name: $name, f32: readers(), f16: readers(), bf16: readers(), multiply, mask };
 
         const fn readers<E: Element>() -> Readers<E> {
             Readers {
-                scan, scan_copy, lane_maxima, mass, mass_rough, mass_out, mass_from, mass_from_rough, bracket, weights,
-                moment, spread, least, gather, position, count, shift, subtract, complete,
+                scan, scan_copy, lane_maxima, mass, mass_rough, mass_out, mass_from, mass_from_rough, bracket, bracket_exact,
+                add_inside, weights, moment, spread, least, gather, position, count, shift, subtract, complete,
             }
         }
 
@@ -58,9 +58,14 @@ macro_rules! kernels {
             fn mass_from_rough<E>(xs: &[E], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
                 = generic::mass::mass_from::<_, _, false>;
             fn bracket<E>(
-                xs: &[E], base: Base, max: f32, range: [f32; 2], blocks: &mut [Block], values: &mut [f32],
-                indices: &mut [u32]
-            ) -> usize = generic::mass::bracket;
+                xs: &[E], base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]
+            ) -> Read = generic::bracket::bracket::<_, _, false>;
+            fn bracket_exact<E>(
+                xs: &[E], base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]
+            ) -> Read = generic::bracket::bracket::<_, _, true>;
+            fn add_inside<E>(
+                xs: &[E], base: Base, max: f32, threshold: f32, parts: &[Part], blocks: &mut [Block]
+            ) -> () = generic::bracket::add_inside;
             fn weights<E>(xs: &[E], base: Base, max: f32, out: &mut [f32]) -> () = generic::mass::weights;
             fn moment<E>(xs: &[E], base: Base, max: f32) -> f64 = generic::mass::moment;
             fn spread<E>(xs: &[E], center: f32) -> [f64; 2] = generic::spread::spread;

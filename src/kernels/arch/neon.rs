@@ -7,7 +7,7 @@ use std::arch::aarch64::{
     vceqq_u32, vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64, vdupq_n_u32, vfmaq_f32,
     vget_low_f32, vld1_u16, vld1q_f32, vld1q_u32, vmaxq_f32, vmaxvq_f32, vmaxvq_u32, vmulq_f32, vmulq_f64, vmvnq_u32,
     vorrq_u32, vreinterpretq_f32_s32, vreinterpretq_f32_u32, vreinterpretq_s32_f32, vshll_n_u16, vshlq_n_s32,
-    vst1q_f32, vst1q_f64, vsubq_f32, vsubq_f64, vsubq_s32,
+    vst1q_f32, vst1q_f64, vsubq_f32, vsubq_f64,
 };
 
 use std::arch::asm;
@@ -163,10 +163,10 @@ impl Simd for Neon {
         })
     }
     #[inline(always)]
-    fn scale(self, p: Quad, t: Quad, t0: Quad) -> Quad {
+    fn scale(self, p: Quad, t: Quad) -> Quad {
         each!(|i| {
-            let n = vsubq_s32(vreinterpretq_s32_f32(t[i]), vreinterpretq_s32_f32(t0[i]));
-            vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(p[i]), vshlq_n_s32::<23>(n)))
+            let n = vshlq_n_s32::<23>(vreinterpretq_s32_f32(t[i]));
+            vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(p[i]), n))
         })
     }
     #[inline(always)]

@@ -146,11 +146,8 @@ impl Simd for Portable {
         std::array::from_fn(|i| if bits >> i & 1 == 1 { v[i] } else { other[i] })
     }
     #[inline(always)]
-    fn scale(self, p: [f32; LANES], t: [f32; LANES], t0: [f32; LANES]) -> [f32; LANES] {
-        std::array::from_fn(|i| {
-            let n = t[i].to_bits().wrapping_sub(t0[i].to_bits());
-            f32::from_bits(p[i].to_bits().wrapping_add(n << 23))
-        })
+    fn scale(self, p: [f32; LANES], t: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| f32::from_bits(p[i].to_bits().wrapping_add(t[i].to_bits() << 23)))
     }
     #[inline(always)]
     fn zero(self) -> [f64; LANES] {

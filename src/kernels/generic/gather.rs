@@ -9,7 +9,7 @@ use crate::kernels::Block;
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
 const BLOCK_U32: u32 = BLOCK as u32;
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
-pub(super) const LANES_U32: u32 = LANES as u32;
+const LANES_U32: u32 = LANES as u32;
 
 /// Writes the scores of at least `threshold` and their indices to the front of `values` and `indices`, and returns how
 /// many there are. Both must have room for all that pass and [`LANES`] more.
@@ -46,7 +46,7 @@ pub(crate) fn gather<S: Simd, E: Element>(
 
 /// Moves the lanes of `v` whose bit is set behind the `count` that are there, and returns how many those are.
 #[inline(always)]
-pub(super) fn push<S: Simd>(
+fn push<S: Simd>(
     s: S,
     v: S::F32,
     bits: u32,
@@ -60,6 +60,7 @@ pub(super) fn push<S: Simd>(
     }
     let values = values[count..].first_chunk_mut().expect("room for a vector behind what was kept");
     let indices = indices[count..].first_chunk_mut().expect("room for a vector behind what was kept");
-    s.compress(v, bits, values, base, indices);
+    s.compress(v, bits, values);
+    s.compress_places(base, bits, indices);
     bits.count_ones() as usize
 }

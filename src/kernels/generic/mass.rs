@@ -1,26 +1,26 @@
 //! Weights, and their sums.
 //!
 //! The weight of a score `x` is `exp(x / T)` up to a power of two common to the row. With `c = log2(e) / T`, `x · c` is
-//! split into an integer `n` and a fraction `f` in [-1/2, 1/2], and the weight is `2^n · 2^f`:
+//! split into an integer `n` and a fraction `f` in [-1/2, 1/2], and the weight is `2^n · 2^f`. It is wanted relative to
+//! `2^m`, where `m` is the even integer next to `max · c`:
 //!
 //! ```text
-//! t = fma(x, high, 1.5 · 2^23)     rounds x · c to an integer, kept in the low bits of t
-//! n = t - 1.5 · 2^23
-//! f = fma(x, high, -n)             high + low = c to 48 bits,
+//! t = fma(x, high, r)              r = 1.5 · 2^23 - m: rounds x · c - m to an integer, kept in the low bits of t
+//! f = fma(x, high, r - t)          r - t = -n; and high + low = c to 48 bits,
 //! f = fma(x, low, f)               so f is as exact as x
 //! p = a polynomial of degree six for 2^f, by fused multiply-adds
 //! ```
 //!
-//! and `n - n(max)` goes into the exponent of `p`. The maximum enters as a power of two alone, which is exact: a block
-//! can use its own maximum, before that of the row is known, and one read of the row gives maxima and sums. So a weight
-//! is the same number in every block, in a list of candidates and in the reference.
+//! and `n - m`, which is what the low bits of `t` hold, goes into the exponent of `p`. The maximum enters as a power of two
+//! alone, which is exact, and an even one does not turn ties between two `n`: a block can use its own maximum, before that
+//! of the row is known, and one read of the row gives maxima and sums. So a weight is the same number in every block, in a
+//! list of candidates and in the reference.
 //!
 //! The error is at most 1.07 units in the last place for every float in [-87, 0] at `T = 1` (tested on all of them).
 //! Weights below 2^-126 of their reference are zero. Sums are `float64`.
 //!
 //! Limit: `|max · c|` at most 2^15. Beyond that the caller shifts the scores first (see `candidates`).
 
-use super::gather::{LANES_U32, push};
 use super::{BLOCK, Element, LANES, Simd, scan::scan_block};
 use crate::kernels::{Base, Block};
 
@@ -42,13 +42,12 @@ const POWER: [f32; 6] = [
 pub(crate) const ROUGH: f64 = 1.0 / 8_388_608.0;
 
 /// Blocks that share an exponent: few enough to stay in the nearest cache between the maxima and the sums.
-const PANEL: usize = 8;
+pub(super) const PANEL: usize = 8;
 
-/// `p` and `t` of the module's text.
+/// `p` and `t` of the module's text, from `r`.
 #[inline(always)]
-fn split<S: Simd>(s: S, x: S::F32, base: Base) -> (S::F32, S::F32) {
+fn split<S: Simd>(s: S, x: S::F32, base: Base, round: S::F32) -> (S::F32, S::F32) {
     let high = s.splat(base.high);
-    let round = s.splat(ROUND);
     let t = s.mul_add(x, high, round);
     let f = s.mul_add(x, high, s.sub(round, t));
     let f = s.mul_add(x, s.splat(base.low), f);
@@ -60,28 +59,27 @@ fn split<S: Simd>(s: S, x: S::F32, base: Base) -> (S::F32, S::F32) {
     (s.mul_add(p, f, s.splat(1.0)), t)
 }
 
-/// What weights are relative to: the rounded logarithm of the largest, and the least score whose weight is not zero.
+/// What weights are relative to: `r` of the module's text, the least score whose weight is not zero, and `m`.
 #[derive(Clone, Copy)]
-struct Top<S: Simd> {
-    t: S::F32,
-    least: S::F32,
-    exponent: i32,
+pub(super) struct Top<S: Simd> {
+    round: S::F32,
+    pub(super) least: S::F32,
+    pub(super) exponent: i32,
 }
 
 impl<S: Simd> Top<S> {
     #[inline(always)]
-    fn new(s: S, max: f32, base: Base) -> Self {
-        let t = s.mul_add(s.splat(max), s.splat(base.high), s.splat(ROUND));
-        let n = s.reduce_max(t) - ROUND;
-        #[expect(clippy::cast_possible_truncation, reason = "|n| is at most 2^15, and an integer")]
-        let exponent = n as i32;
-        Self { t, least: s.splat(base.least(n)), exponent }
+    pub(super) fn new(s: S, max: f32, base: Base) -> Self {
+        let exponent = base.exponent(max);
+        #[expect(clippy::cast_precision_loss, reason = "at most 2^15, and an integer")]
+        let m = exponent as f32;
+        Self { round: s.splat(ROUND - m), least: s.splat(base.least(exponent)), exponent }
     }
 
     #[inline(always)]
-    fn weight(self, s: S, x: S::F32, base: Base) -> S::F32 {
-        let (p, t) = split(s, x, base);
-        s.where_at_least(x, self.least, s.scale(p, t, self.t))
+    pub(super) fn weight(self, s: S, x: S::F32, base: Base) -> S::F32 {
+        let (p, t) = split(s, x, base, self.round);
+        s.where_at_least(x, self.least, s.scale(p, t))
     }
 
     /// Writes the weights of `xs` to `out`, and returns them.
@@ -208,47 +206,6 @@ pub(crate) fn mass_from<S: Simd, E: Element, const EXACT: bool>(
         block.exponent = top.exponent;
         block.sum = if block.max >= threshold { sum::<S, E, EXACT>(s, xs, base, top) } else { 0.0 };
     }
-}
-
-/// Like [`mass_from`] from `high` on; and the scores in `[low, high)` go to the front of `values`, their places to that of
-/// `indices`. Returns how many those are. Both must have room for them and [`LANES`] more.
-#[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "two results of one pass")]
-pub(crate) fn bracket<S: Simd, E: Element>(
-    s: S,
-    xs: &[E],
-    base: Base,
-    max: f32,
-    [low, high]: [f32; 2],
-    blocks: &mut [Block],
-    values: &mut [f32],
-    indices: &mut [u32],
-) -> usize {
-    let mut top = Top::new(s, max, base);
-    let (low, high) = (s.splat(low), s.splat(high));
-    top.least = s.max(top.least, high);
-    let mut count = 0;
-    let mut at = 0;
-    for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
-        let mut sums = s.zero();
-        let (vectors, tail) = xs.as_chunks::<LANES>();
-        for v in vectors {
-            let x = s.load(v);
-            sums = s.accumulate(sums, top.weight(s, x, base));
-            let bits = s.at_least(x, low) & !s.at_least(x, high);
-            count += push(s, x, bits, count, values, at, indices);
-            at += LANES_U32;
-        }
-        if !tail.is_empty() {
-            let x = s.load_tail(tail, f32::NEG_INFINITY);
-            sums = s.accumulate(sums, top.weight(s, x, base));
-            let bits = s.at_least(x, low) & !s.at_least(x, high);
-            count += push(s, x, bits, count, values, at, indices);
-        }
-        block.exponent = top.exponent;
-        block.sum = s.sum(sums);
-    }
-    count
 }
 
 /// Writes the weights of `xs`, relative to the rounded weight of a score of `max`.

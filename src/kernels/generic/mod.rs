@@ -19,6 +19,7 @@
 
 use half::{bf16, f16};
 
+pub(super) mod bracket;
 mod element;
 pub(super) mod gather;
 pub(super) mod lookup;
@@ -83,22 +84,28 @@ pub(crate) trait Simd: Copy {
     fn where_at_least(self, a: Self::F32, b: Self::F32, v: Self::F32) -> Self::F32;
     /// `v` where bit `i` of `bits` is set, else `other`.
     fn blend(self, bits: u32, v: Self::F32, other: Self::F32) -> Self::F32;
-    /// `p · 2^n`, where `n` is by how many units in the last place `t` exceeds `t0`. The product must be normal.
-    fn scale(self, p: Self::F32, t: Self::F32, t0: Self::F32) -> Self::F32;
+    /// `p · 2^n`, where `t` is `1.5 · 2^23 + n`. The product must be normal.
+    fn scale(self, p: Self::F32, t: Self::F32) -> Self::F32;
 
-    /// The lanes of `v` whose bit is set, moved to the front, and `base` plus their lane numbers. What stands behind
-    /// them in `values` and `indices` is overwritten.
+    /// The lanes of `v` whose bit is set, moved to the front of `out`. What stands behind them there is overwritten.
     #[inline(always)]
-    fn compress(self, v: Self::F32, bits: u32, values: &mut [f32; LANES], base: u32, indices: &mut [u32; LANES]) {
+    fn compress(self, v: Self::F32, bits: u32, out: &mut [f32; LANES]) {
         let mut lanes = [0.0; LANES];
         self.store(v, &mut lanes);
         let mut left = bits;
-        let mut at = 0;
-        while left != 0 {
-            let lane = left.trailing_zeros();
-            values[at] = lanes[lane as usize];
-            indices[at] = base + lane;
-            at += 1;
+        for out in out.iter_mut().take(bits.count_ones() as usize) {
+            *out = lanes[left.trailing_zeros() as usize];
+            left &= left - 1;
+        }
+    }
+
+    /// `base` plus the numbers of the lanes whose bit is set, at the front of `out`. What stands behind them there is
+    /// overwritten.
+    #[inline(always)]
+    fn compress_places(self, base: u32, bits: u32, out: &mut [u32; LANES]) {
+        let mut left = bits;
+        for out in out.iter_mut().take(bits.count_ones() as usize) {
+            *out = base + left.trailing_zeros();
             left &= left - 1;
         }
     }

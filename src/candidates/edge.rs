@@ -1,0 +1,96 @@
+//! Where a mass is reached as weights are added up, the best score first.
+
+use super::cuts::descending;
+
+/// So many scores are sorted at once.
+pub(super) const FEW: usize = 2048;
+
+/// Where a mass is reached.
+pub(super) struct Edge {
+    /// How many keys it takes.
+    pub(super) rank: usize,
+    /// Their mass, without and with the last of them.
+    pub(super) before: f64,
+    pub(super) mass: f64,
+}
+
+impl Edge {
+    /// Whether it might be another one if what is needed were wrong by `error`.
+    pub(super) fn in_doubt(&self, needed: f64, error: f64) -> bool {
+        error > 0.0 && (needed - self.before <= error || self.mass - needed <= error)
+    }
+}
+
+/// The sum, by four accumulators in turn: one alone waits for itself.
+pub(super) fn spread_sum(weights: &[f32]) -> f64 {
+    let (quads, rest) = weights.as_chunks::<4>();
+    let mut sums = [0.0; 4];
+    for quad in quads {
+        for (sum, &weight) in sums.iter_mut().zip(quad) {
+            *sum += f64::from(weight);
+        }
+    }
+    let [a, b, c, d] = sums;
+    ((a + b) + (c + d)) + rest.iter().copied().map(f64::from).sum::<f64>()
+}
+
+/// Keys that sort by score, best first, and carry the weight. Equal scores have equal weights, so their order is no matter.
+pub(super) fn fill_keys(keys: &mut Vec<u64>, scores: &[f32], weights: &[f32]) {
+    keys.clear();
+    let pairs = scores.iter().zip(weights);
+    keys.extend(pairs.map(|(&x, weight)| u64::from(descending(x)) << 32 | u64::from(weight.to_bits())));
+}
+
+/// The weight that a key carries.
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is the weight")]
+fn weight(key: u64) -> f64 {
+    f64::from(f32::from_bits(key as u32))
+}
+
+/// Where `sum` reaches `needed` as the keys are added to it in order; `None` if it does not.
+fn prefix(keys: &[u64], sum: f64, needed: f64) -> Option<Edge> {
+    let mut mass = sum;
+    for (at, &key) in keys.iter().enumerate() {
+        let before = mass;
+        mass += weight(key);
+        if mass >= needed {
+            return Some(Edge { rank: at + 1, before, mass });
+        }
+    }
+    None
+}
+
+/// Where `sum` reaches `needed` as the keys are added, best first; those that it takes are then in front.
+pub(super) fn halved(keys: &mut [u64], mut sum: f64, needed: f64) -> Option<Edge> {
+    let (mut rest, mut rank) = (keys, 0);
+    while rest.len() > 64 {
+        let middle = rest.len() / 2;
+        rest.select_nth_unstable(middle);
+        let (better, worse) = rest.split_at_mut(middle);
+        let mass: f64 = better.iter().copied().map(weight).sum();
+        if sum + mass >= needed {
+            rest = better;
+        } else {
+            sum += mass;
+            rank += middle;
+            rest = worse;
+        }
+    }
+    rest.sort_unstable();
+    prefix(rest, sum, needed).map(|edge| Edge { rank: rank + edge.rank, ..edge })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_by_score_and_carry_the_weight() {
+        let xs = [f32::MAX, 1.0, f32::from_bits(1), 0.0, -f32::from_bits(1), -1.0, f32::MIN];
+        let mut keys = Vec::new();
+        fill_keys(&mut keys, &xs, &[0.5; 7]);
+        assert!(keys.is_sorted());
+        assert_eq!(xs.map(descending).to_vec(), keys.iter().map(|key| u32::try_from(key >> 32).unwrap()).collect::<Vec<_>>());
+        assert!(keys.iter().all(|&key| weight(key) == 0.5));
+    }
+}

@@ -1,0 +1,143 @@
+//! One pass for all that a cut by mass in a flat row needs: maxima, sums, what is above a bracket, and the scores inside.
+//!
+//! Panel by panel, as `mass` does it: the maxima first, then the weights, while the scores are in the nearest cache. A score
+//! above the bracket is added to a second sum; one inside is moved to the front of its vector, which is stored whole: no branch
+//! depends on where scores lie, as in a flat row none of those could be foreseen.
+
+use super::mass::{PANEL, Top};
+use super::scan::scan_block;
+use super::{BLOCK, Element, LANES, Simd};
+use crate::kernels::{Base, Block, Bracket, Part, Read};
+
+/// Writes, for every block, its largest score, an exponent and the sum of the weights, to `blocks`; the sum of those above the
+/// bracket, and how many scores are inside, to `parts`; and the scores inside, in order, to the front of `values`, which must
+/// have room for them and [`LANES`] more.
+///
+/// Not `EXACT`, four weights at a time are added in `f32` first: the sums are then right within [`super::mass::ROUGH`],
+/// relative. Reading ends before a panel with a score above the ceiling; what stands in the rest is then left as it was, but
+/// for maxima.
+#[inline(always)]
+pub(crate) fn bracket<S: Simd, E: Element, const EXACT: bool>(
+    s: S,
+    xs: &[E],
+    base: Base,
+    bracket: Bracket,
+    blocks: &mut [Block],
+    parts: &mut [Part],
+    values: &mut [f32],
+) -> Read {
+    let top = Top::new(s, bracket.max, base);
+    let mut inside = Inside { low: s.splat(bracket.low), high: s.splat(bracket.high), count: 0, values };
+    let mut nan = s.no_flags();
+    let mut read = 0;
+    for ((xs, blocks), parts) in xs.chunks(PANEL * BLOCK).zip(blocks.chunks_mut(PANEL)).zip(parts.chunks_mut(PANEL)) {
+        let mut max = f32::NEG_INFINITY;
+        for (xs, block) in xs.chunks(BLOCK).zip(&mut *blocks) {
+            block.max = scan_block(s, xs, &mut nan);
+            max = max.max(block.max);
+        }
+        if max > bracket.ceiling {
+            break;
+        }
+        read += blocks.len();
+        for ((xs, block), part) in xs.chunks(BLOCK).zip(blocks).zip(parts) {
+            block.exponent = top.exponent;
+            [block.sum, part.above] = sums::<S, E, EXACT>(s, xs, base, top, &mut inside);
+            #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
+            let end = inside.count as u32;
+            part.end = end;
+        }
+    }
+    Read { blocks: read, nan: s.any(nan) }
+}
+
+/// Where scores inside the bracket go.
+struct Inside<'a, S: Simd> {
+    low: S::F32,
+    high: S::F32,
+    count: usize,
+    values: &'a mut [f32],
+}
+
+impl<S: Simd> Inside<'_, S> {
+    #[inline(always)]
+    fn push(&mut self, s: S, x: S::F32) {
+        let bits = s.at_least(x, self.low) & !s.at_least(x, self.high);
+        let out = self.values[self.count..].first_chunk_mut().expect("room for a vector behind what was kept");
+        s.compress(x, bits, out);
+        self.count += bits.count_ones() as usize;
+    }
+
+    /// The weight of `x`, and the same again where `x` is above the bracket.
+    #[inline(always)]
+    fn weigh(&mut self, s: S, x: S::F32, base: Base, top: Top<S>) -> [S::F32; 2] {
+        let weight = top.weight(s, x, base);
+        self.push(s, x);
+        [weight, s.where_at_least(x, self.high, weight)]
+    }
+}
+
+/// The sum of all weights, and of those above the bracket.
+#[inline(always)]
+fn sums<S: Simd, E: Element, const EXACT: bool>(
+    s: S,
+    xs: &[E],
+    base: Base,
+    top: Top<S>,
+    inside: &mut Inside<'_, S>,
+) -> [f64; 2] {
+    let mut sums = [s.zero(), s.zero()];
+    let (vectors, tail) = xs.as_chunks::<LANES>();
+    let (quads, vectors) = if EXACT { (&[][..], vectors) } else { vectors.as_chunks::<4>() };
+    for [a, b, c, d] in quads {
+        let a = inside.weigh(s, s.load(a), base, top);
+        let b = inside.weigh(s, s.load(b), base, top);
+        let c = inside.weigh(s, s.load(c), base, top);
+        let d = inside.weigh(s, s.load(d), base, top);
+        sums = [
+            s.accumulate(sums[0], s.add(s.add(a[0], b[0]), s.add(c[0], d[0]))),
+            s.accumulate(sums[1], s.add(s.add(a[1], b[1]), s.add(c[1], d[1]))),
+        ];
+    }
+    for v in vectors {
+        let [weight, above] = inside.weigh(s, s.load(v), base, top);
+        sums = [s.accumulate(sums[0], weight), s.accumulate(sums[1], above)];
+    }
+    if !tail.is_empty() {
+        let [weight, above] = inside.weigh(s, s.load_tail(tail, f32::NEG_INFINITY), base, top);
+        sums = [s.accumulate(sums[0], weight), s.accumulate(sums[1], above)];
+    }
+    let [all, above] = sums;
+    [s.sum(all), s.sum(above)]
+}
+
+/// Adds, to the sum of every block, the weights of those scores inside the bracket that reach `threshold`. `xs` holds the
+/// scores inside, as [`bracket`] left them, and [`LANES`] more; weights are relative to the rounded weight of `max`.
+#[inline(always)]
+pub(crate) fn add_inside<S: Simd, E: Element>(
+    s: S,
+    xs: &[E],
+    base: Base,
+    max: f32,
+    threshold: f32,
+    parts: &[Part],
+    blocks: &mut [Block],
+) {
+    let mut top = Top::new(s, max, base);
+    top.least = s.max(top.least, s.splat(threshold));
+    let mut at = 0;
+    for (part, block) in parts.iter().zip(blocks) {
+        let end = part.end as usize;
+        let mut sums = s.zero();
+        while at < end {
+            let v = xs[at..].first_chunk().expect("a vector behind the last score");
+            let weight = top.weight(s, s.load(v), base);
+            // Of the last vector, what belongs to the next block counts there.
+            let bits = if end - at < LANES { (1 << (end - at)) - 1 } else { u32::MAX };
+            sums = s.accumulate(sums, s.blend(bits, weight, s.splat(0.0)));
+            at += LANES;
+        }
+        at = end;
+        block.sum += s.sum(sums);
+    }
+}
