@@ -161,7 +161,9 @@ impl Candidates<'_> {
         let &Prefix { threshold, ties, .. } = prefix;
         let base = Base::new(self.temperature);
         let Scratch { blocks, parts, values, .. } = &mut *self.scratch;
-        let surplus = values[..count(parts)].iter().filter(|&&x| x == threshold).count() - ties;
+        let inside = Scores::F32(&values[..count(parts)]);
+        let reach = |x| self.kernels.count(inside, x);
+        let surplus = reach(threshold) - reach(threshold.next_up()) - ties;
         if min_keep > 1 {
             let scores = scores(self.input, self.store, self.view);
             if self.kernels.count(scores, threshold) - surplus < min_keep {
@@ -282,11 +284,13 @@ fn bracket(
     // Weights sort as their bits do. None is above two, relative to an even power next to that of the largest.
     const TOP: u32 = 2.0_f32.to_bits() >> BIN;
     let mut bins = [0.0_f32; BINS];
+    for weight in weights {
+        bins[(TOP.saturating_sub(weight.to_bits() >> BIN) as usize).min(BINS - 1)] += weight;
+    }
     let mut squares = [0.0_f32; 8];
     for eight in weights.as_chunks::<8>().0 {
-        for (square, &weight) in squares.iter_mut().zip(eight) {
+        for (square, weight) in squares.iter_mut().zip(eight) {
             *square += weight * weight;
-            bins[(TOP.saturating_sub(weight.to_bits() >> BIN) as usize).min(BINS - 1)] += weight;
         }
     }
     let sum: f64 = bins.iter().copied().map(f64::from).sum();

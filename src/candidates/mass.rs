@@ -187,11 +187,7 @@ impl Candidates<'_> {
         let weights = &mut weights[..block.len()];
         self.kernels.weights(block, Base::new(self.temperature), max, weights);
         if self.floor > f32::MIN {
-            for (weight, x) in weights.iter_mut().zip(block.iter()) {
-                if x < self.floor {
-                    *weight = 0.0;
-                }
-            }
+            block.for_each(|at, x| weights[at] = if x < self.floor { 0.0 } else { weights[at] });
         }
         // Both the target and what is before may be wrong.
         exceeds(weights, target - before, 2.0 * total.error).map(|place| start + place)

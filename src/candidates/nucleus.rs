@@ -10,7 +10,7 @@ use super::mass::{Total, join};
 use super::{Candidates, LANES, Scratch, scores};
 use crate::kernels::{Base, Block};
 
-/// So many blocks at least have a maximum above the first bound.
+/// So many blocks have a maximum above the first bound.
 const FEW_BLOCKS: usize = 32;
 
 /// The scores of at least `bound`, known not to be enough, and their weight.
@@ -41,7 +41,7 @@ impl Candidates<'_> {
         let needed = p * total.sum * MET;
         let length = self.scores().len();
         let blocks = self.scratch.blocks.len();
-        let few = (blocks / 4).max(FEW_BLOCKS).min(blocks);
+        let few = FEW_BLOCKS.min(blocks);
         let (half, many) = (blocks / 2, blocks * LANES / SPARE);
         // Where the best few hold less than this share, some more do not hold it all.
         let worth = if half > few { 0.1 } else { f64::INFINITY };
