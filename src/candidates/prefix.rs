@@ -6,6 +6,7 @@
 //! A question that only sums over the prefix needs no order within: halves are selected towards the end of the prefix.
 
 use super::{Candidates, LANES, Scratch, cuts::SPARE};
+use crate::math;
 
 /// So many candidates are taken out whole.
 const FEW: usize = 2048;
@@ -92,7 +93,7 @@ impl Candidates<'_> {
 fn sums(ranked: &[Ranked], total: f64) -> (f64, f64) {
     ranked.iter().fold((0.0, 0.0), |(mass, terms), ranked| {
         let p = f64::from(ranked.weight) / total;
-        (mass + p, terms - p * p.ln())
+        (mass + p, terms - p * math::ln(p))
     })
 }
 

@@ -4,6 +4,7 @@
 use std::f64::consts::LN_2;
 
 use crate::candidates::Candidates;
+use crate::math;
 
 /// The first version fits its exponent to this many of the best.
 const FIT: usize = 100;
@@ -16,8 +17,8 @@ pub(super) fn first(candidates: &mut Candidates<'_>, mu: f64) {
     let best = candidates.best_weights(FIT);
     for (rank, pair) in (1_u32..).zip(best.windows(2)) {
         let rank = f64::from(rank);
-        let t = ((rank + 1.0) / rank).ln();
-        products += t * (f64::from(pair[0].weight) / f64::from(pair[1].weight)).ln();
+        let t = math::ln((rank + 1.0) / rank);
+        products += t * math::ln(f64::from(pair[0].weight) / f64::from(pair[1].weight));
         squares += t * t;
         pairs += 1.0;
     }
@@ -29,8 +30,8 @@ pub(super) fn first(candidates: &mut Candidates<'_>, mu: f64) {
     // A flat row has no law to follow.
     if slope > 0.0 {
         let excess = slope - 1.0;
-        let spread = if excess == 0.0 { vocab.ln() } else { (1.0 - vocab.powf(-excess)) / excess };
-        let k = if spread > 0.0 { (mu.exp2() / spread).powf(1.0 / slope) } else { 1.0 };
+        let spread = if excess == 0.0 { math::ln(vocab) } else { (1.0 - math::pow(vocab, -excess)) / excess };
+        let k = if spread > 0.0 { math::pow(math::exp2(mu) / spread, 1.0 / slope) } else { 1.0 };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to a count")]
         candidates.keep_best(k.clamp(1.0, vocab) as usize);
     }
