@@ -150,7 +150,7 @@ def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.in
     Raises:
         LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
         NoCandidateError: a row has no score above -inf.
-        ParameterError: ``k`` is no integer of at least 1.
+        ParameterError: ``k`` is not an integer of at least 1.
     """
     array = scores(x)
     matrix = rows(array)

@@ -49,7 +49,7 @@ class Profile:
         """The profile of this name.
 
         Raises:
-            ParameterError: there is none.
+            ParameterError: there is no such profile; the message lists those that there are.
         """
         if not isinstance(name, str):
             refuse("profile", "a name", name)

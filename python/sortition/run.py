@@ -245,7 +245,7 @@ def _tokenizer(model: TextModel) -> Any:
 
 
 def _ids_of(name: str, ids: Any) -> list[int]:
-    """Token ids that come from the tokenizer; if they are none, it is the model that is not as it must be."""
+    """Token ids from the tokenizer; anything else is a `ModelError`, as the tokenizer is the model's."""
     try:
         return check_ids(name, ids)
     except ParameterError as error:

@@ -31,7 +31,7 @@ def read_llama(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
 
     Raises:
         MissingExtra: the `gguf` package is not installed.
-        ModelError: the file is no GGUF, or holds another kind of model.
+        ModelError: the file is not a GGUF file, or holds another kind of model.
     """
     with extra("smollm2", "reading this model needs the package gguf"):
         import gguf
