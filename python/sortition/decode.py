@@ -71,8 +71,8 @@ def decode(
     what is already in it comes before the prompt. The stop token itself is yielded, in the last step.
 
     A run that reaches its deadline ends as `"cancelled"`, not as `"length"`, because in the common APIs `"length"`
-    means that the text is as long as was asked for. Deadline and `cancel` are checked before every call of the model, so they
-    take effect within one step.
+    means that the text is as long as was asked for. Deadline and `cancel` are checked before every call of the model,
+    so they take effect within one step.
 
     Args:
         model: anything with `forward(tokens) -> logits`.
