@@ -2,23 +2,28 @@
 //! comes to `tau` bits.
 
 use std::f64::consts::LN_2;
+use std::sync::LazyLock;
 
 use crate::candidates::Candidates;
 use crate::math;
 
 /// The first version fits its exponent to this many of the best.
-const FIT: usize = 100;
+const FIT: u8 = 100;
+
+/// `ln((r + 1) / r)` for the ranks `r` from 1 on.
+static RANKS: LazyLock<Vec<f64>> =
+    LazyLock::new(|| (1..FIT).map(|rank| math::ln((f64::from(rank) + 1.0) / f64::from(rank))).collect());
 
 /// Keeps the `k` best, `k` from `mu` and from a power law (Zipf's) fitted to the best probabilities; at least one.
 pub(super) fn first(candidates: &mut Candidates<'_>, mu: f64) {
     #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
     let vocab = candidates.vocabulary() as f64;
     let (mut products, mut squares, mut pairs) = (0.0, 0.0, 0.0);
-    let best = candidates.best_weights(FIT);
-    for (rank, pair) in (1_u32..).zip(best.windows(2)) {
-        let rank = f64::from(rank);
-        let t = math::ln((rank + 1.0) / rank);
-        products += t * math::ln(f64::from(pair[0].weight) / f64::from(pair[1].weight));
+    let temperature = candidates.temperature();
+    let best = candidates.best_weights(FIT.into());
+    for (t, pair) in RANKS.iter().zip(best.windows(2)) {
+        // The logarithm of a ratio of probabilities is a difference of scores.
+        products += t * (f64::from(pair[0].score) - f64::from(pair[1].score)) / temperature;
         squares += t * t;
         pairs += 1.0;
     }
