@@ -3,16 +3,16 @@
 #   make demo    a model writes, twice the same
 #   make test    all tests that need no other engine
 #   make lint    formatting, lints, types
-#   make bench   measurements, into benches/README.md
+#   make bench   measurements, written into benches/README.md
 #   make doc     the Rust documentation
 #
+#   make test-peers      the tests against other implementations (installs some 5 GB; compiles llama.cpp once)
+#   make parity          compares the profiles with those implementations; writes docs/profiles.md
+#   make definitions     writes docs/definitions.md from the reference
 #   make bench-kernels   the kernels alone, on every instruction set
-#   make bench-guard     counts instructions (valgrind), and fails when there are more than there were
-#   make bench-rivals    installs the other implementations that `make bench` then measures too (some 5 GB, compiles llama.cpp)
-#   make test-peers    the tests against other implementations (some 5 GB; compiles llama.cpp, minutes, once)
-#   make definitions   what every stage means, from the reference into docs/definitions.md
-#   make parity        the same implementations beside the profiles, into docs/profiles.md
-#   make clean         back to a fresh clone
+#   make bench-guard     counts instructions (needs valgrind), and fails if there are more than recorded
+#   make bench-rivals    installs the other implementations that `make bench` then measures (some 5 GB; compiles llama.cpp)
+#   make clean           back to a fresh clone
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -31,7 +31,7 @@ export OMP_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DELETE_ON_ERROR:
-.PHONY: parity definitions demo test lint bench bench-kernels bench-guard bench-rivals doc test-peers clean
+.PHONY: demo test lint bench doc test-peers parity definitions bench-kernels bench-guard bench-rivals clean
 
 demo: $(VENV)/built $(VENV)/model
 	$(GENERATE) | tee $(VENV)/first.txt

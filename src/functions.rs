@@ -1,5 +1,5 @@
 //! The kernels as functions of one row, without a sampler.
-//!
+
 use crate::candidates::{Candidates, Sums, probabilities, with_workspace};
 use crate::error::Error;
 use crate::kernels;
@@ -47,7 +47,7 @@ pub fn argmax<'a>(row: impl Into<Scores<'a>>) -> Result<u32, Error> {
 /// ```
 pub fn softmax<'a>(row: impl Into<Scores<'a>>, temperature: f64, out: &mut [f32]) -> Result<(), Error> {
     let row = row.into();
-    same_length(row, out)?;
+    row.check_length_of(out)?;
     if !(temperature.is_finite() && temperature > 0.0) {
         let value = temperature.to_string();
         return Err(Error::Range { name: "temperature", range: "finite and above 0", value });
@@ -61,9 +61,16 @@ pub fn softmax<'a>(row: impl Into<Scores<'a>>, temperature: f64, out: &mut [f32]
 /// # Errors
 ///
 /// See [`argmax`].
+///
+/// ```
+/// let mut logs = [0.0; 2];
+/// sortition::log_softmax(&[1000.0, 0.0], &mut logs)?;
+/// assert_eq!([0.0, -1000.0], logs);
+/// # Ok::<(), sortition::Error>(())
+/// ```
 pub fn log_softmax<'a>(row: impl Into<Scores<'a>>, out: &mut [f32]) -> Result<(), Error> {
     let row = row.into();
-    same_length(row, out)?;
+    row.check_length_of(out)?;
     with(row, Sums::Exact(1.0), |candidates| {
         let max = candidates.max();
         #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
@@ -72,11 +79,17 @@ pub fn log_softmax<'a>(row: impl Into<Scores<'a>>, out: &mut [f32]) -> Result<()
     })
 }
 
-/// The logarithm of the sum of `exp(x)`.
+/// The natural logarithm of the sum of `exp(x)`.
 ///
 /// # Errors
 ///
 /// See [`argmax`].
+///
+/// ```
+/// let sum = sortition::logsumexp(&[1000.0, 1000.0])?;
+/// assert!((sum - (1000.0 + 2_f64.ln())).abs() < 1e-6);
+/// # Ok::<(), sortition::Error>(())
+/// ```
 pub fn logsumexp<'a>(row: impl Into<Scores<'a>>) -> Result<f64, Error> {
     with(row.into(), Sums::Exact(1.0), |candidates| candidates.log_sum_exp())
 }
@@ -86,6 +99,12 @@ pub fn logsumexp<'a>(row: impl Into<Scores<'a>>) -> Result<f64, Error> {
 /// # Errors
 ///
 /// See [`argmax`].
+///
+/// ```
+/// let entropy = sortition::entropy(&[0.0, 0.0, f32::NEG_INFINITY])?;
+/// assert!((entropy - 2_f64.ln()).abs() < 1e-6);
+/// # Ok::<(), sortition::Error>(())
+/// ```
 pub fn entropy<'a>(row: impl Into<Scores<'a>>) -> Result<f64, Error> {
     with(row.into(), Sums::Exact(1.0), |candidates| candidates.entropy())
 }
@@ -116,11 +135,16 @@ pub fn top_k<'a>(row: impl Into<Scores<'a>>, k: usize) -> Result<Vec<(u32, f32)>
     })
 }
 
-/// The nucleus: the fewest tokens, best first, whose probability is at least `p`, in (0, 1].
+/// The nucleus: the fewest tokens whose total probability is at least `p`, best first; `p` is in (0, 1].
 ///
 /// # Errors
 ///
 /// See [`argmax`].
+///
+/// ```
+/// let row = [0.1_f32, 0.6, 0.3].map(f32::ln);
+/// assert_eq!(Ok(vec![1, 2]), sortition::top_p(&row, 0.8));
+/// ```
 pub fn top_p<'a>(row: impl Into<Scores<'a>>, p: f64) -> Result<Vec<u32>, Error> {
     if !(p > 0.0 && p <= 1.0) {
         return Err(Error::Range { name: "p", range: "in (0, 1]", value: p.to_string() });
@@ -138,11 +162,4 @@ fn not_empty(row: Scores<'_>) -> Result<(), Error> {
         return Err(Error::RowLength { row: None, expected: "at least 1".to_owned(), got: 0 });
     }
     Ok(())
-}
-
-fn same_length(row: Scores<'_>, out: &[f32]) -> Result<(), Error> {
-    if row.len() == out.len() {
-        return Ok(());
-    }
-    Err(Error::RowLength { row: None, expected: format!("{} (as out has)", out.len()), got: row.len() })
 }

@@ -20,6 +20,7 @@ mod error;
 mod functions;
 mod history;
 pub mod kernels;
+mod math;
 mod params;
 mod processor;
 mod profile;

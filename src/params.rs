@@ -15,7 +15,7 @@ pub enum Scope {
     Output,
 }
 
-/// The tokens that a penalty counts: a scope, the last `window` tokens of it, without the excluded ids.
+/// The tokens that a penalty counts: the last `window` tokens of a scope, without the excluded ids.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reach {
     /// Prompt and output, or the output only.
@@ -35,7 +35,7 @@ pub struct Dry {
     pub allowed_length: u64,
     /// How many tokens back, at least 1; `None` for the whole context.
     pub window: Option<usize>,
-    /// Runs of tokens over which no repeat goes, none of them empty. A token that is one by itself is never penalised.
+    /// Sequences of tokens that end a repeat, none of them empty. A token that is one by itself is never penalised.
     pub breakers: Vec<Vec<u32>>,
 }
 
@@ -56,71 +56,72 @@ impl Default for Dry {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Params {
-    /// 0 picks the best score; above 0, scores are divided by it. Finite.
+    /// Divides the scores; 0 picks the best. Finite, at least 0.
     pub temperature: f64,
-    /// The temperature runs from so much below to so much above, by the entropy. Finite, above 0.
+    /// The temperature follows the entropy, from this much below `temperature` to this much above it. Finite, above 0.
     pub dynatemp_range: Option<f64>,
-    /// The power of the entropy's share of what it could be. Finite, at least 0.
+    /// The power to which the entropy, as a share of the largest possible, is raised for that. Finite, at least 0.
     pub dynatemp_exponent: f64,
-    /// Keep scores within so many deviations of the best. Finite, above 0.
+    /// Keep scores within this many standard deviations of the best. Finite, above 0.
     pub top_n_sigma: Option<f64>,
-    /// Keep the candidates before the steepest drop, and no fewer than this over the range of scores. Finite, at least 0.
+    /// Keep the candidates before the steepest drop of the sorted scores, and at least this number divided by the range of
+    /// the scores. Finite, at least 0.
     pub min_k: Option<f64>,
-    /// Keep the `k` best, at least 1.
+    /// Keep this many of the best, at least 1.
     pub top_k: Option<u64>,
-    /// Keep those closest to the entropy, of this mass, in (0, 1].
+    /// Keep the candidates whose surprise is closest to the entropy, up to this total probability, in (0, 1].
     pub typical_p: Option<f64>,
-    /// Keep the shortest prefix of this mass, in (0, 1].
+    /// Keep the fewest of the best whose total probability reaches this, in (0, 1].
     pub top_p: Option<f64>,
-    /// Keep what has at least this share of the best one's probability, in [0, 1].
+    /// Keep probabilities of at least this share of the best one, in [0, 1].
     pub min_p: Option<f64>,
-    /// Keep probabilities of at least `(Σ P^q)^(1/(q-1))`, `q` this order, finite, above 1.
+    /// Keep probabilities of at least `(Σ P^q)^(1/(q-1))`, where `q` is this order, finite, above 1.
     pub p_less: Option<f64>,
     /// Keep probabilities of at least this, in (0, 1).
     pub epsilon: Option<f64>,
-    /// Keep probabilities of at least this, or less where the entropy is high, in (0, 1).
+    /// Keep probabilities of at least this, or of less where the entropy is high, in (0, 1).
     pub eta: Option<f64>,
-    /// Keep probabilities of at least this times the square of the best. Finite, above 0.
+    /// Keep probabilities of at least this times the square of the best one. Finite, above 0.
     pub top_a: Option<f64>,
-    /// Keep the candidates before the curve of probabilities goes straight: this share of its bends, in (0, 1].
+    /// Keep candidates up to this share of the bends in the curve of sorted probabilities, in (0, 1].
     pub tfs: Option<f64>,
-    /// Keep the longest prefix whose entropy is at most this share of that of all. Finite, above 0.
+    /// Keep the longest prefix of the best whose entropy is at most this share of the whole. Finite, above 0.
     pub top_h: Option<f64>,
-    /// How often the likely candidates but the least likely of them are excluded, in [0, 1].
+    /// How often XTC excludes all likely candidates except the least likely of them, in [0, 1].
     pub xtc_probability: Option<f64>,
-    /// What is likely, in (0, 1]; above 1/2 nothing is excluded.
+    /// The probability from which XTC calls a candidate likely, in (0, 1]; above 1/2 it does nothing.
     pub xtc_threshold: f64,
-    /// Ids that are never excluded.
+    /// Ids that XTC never excludes.
     pub xtc_protect: Vec<u32>,
-    /// Steer the surprise: version 1 or 2.
+    /// Version 1 or 2 of mirostat, which replaces the cuts and steers the surprise.
     pub mirostat: Option<u32>,
-    /// The surprise to come to, in bits. Finite, above 0.
+    /// The average surprise that mirostat aims at, in bits. Finite, above 0.
     pub mirostat_tau: f64,
-    /// How fast. Finite, above 0.
+    /// How fast mirostat adapts. Finite, above 0.
     pub mirostat_eta: f64,
-    /// Steer the probability of what is drawn to this, in [0, 1].
+    /// Prefer tokens whose probability is near this, so that the average of those drawn comes to it, in [0, 1].
     pub adaptive_target: Option<f64>,
-    /// How slowly what was drawn is forgotten, in [0, 1).
+    /// How slowly adaptive-p forgets the tokens drawn, in [0, 1).
     pub adaptive_decay: f64,
-    /// Divides scores above zero, multiplies those below, once per token seen. Above 0.
+    /// Divides the positive scores of tokens already seen and multiplies the negative ones. Above 0.
     pub repetition_penalty: Option<f64>,
-    /// What the repetition penalty has seen.
+    /// Which tokens the repetition penalty counts.
     pub repetition: Reach,
-    /// Subtracted once for every time a token was seen. Finite.
+    /// Subtracted from the score of a token once for every time it was seen. Finite.
     pub frequency_penalty: Option<f64>,
-    /// What the frequency penalty has seen.
+    /// Which tokens the frequency penalty counts.
     pub frequency: Reach,
-    /// Subtracted once from a token that was seen. Finite.
+    /// Subtracted once from the score of a token that was seen. Finite.
     pub presence_penalty: Option<f64>,
-    /// What the presence penalty has seen.
+    /// Which tokens the presence penalty counts.
     pub presence: Reach,
-    /// No run of so many tokens occurs twice in the context, at least 1.
+    /// No sequence of this many tokens may occur twice in the context, at least 1.
     pub no_repeat_ngram: Option<u64>,
-    /// Subtracted from a token that would repeat a run of the context of the least length. Finite.
+    /// The DRY penalty of a token that would repeat a sequence of `dry.allowed_length` tokens. Finite.
     pub dry_multiplier: Option<f64>,
-    /// Which repeats that penalty sees, and how it grows.
+    /// Which repeats the DRY penalty counts, and how it grows.
     pub dry: Dry,
-    /// Functions of the context and the scores, in their order.
+    /// Functions of the context and the scores, in the order in which they run.
     pub processors: Vec<Processor>,
     /// Added to the score of an id: finite, or -inf to ban it.
     pub logit_bias: Vec<(u32, f64)>,
@@ -128,17 +129,18 @@ pub struct Params {
     pub suppress: Vec<u32>,
     /// The only ids that are possible.
     pub allowed_ids: Option<Vec<u32>>,
-    /// Runs of tokens that are impossible, none of them empty: the last id is banned when the rest ends the context.
+    /// Sequences of tokens that must not occur, none of them empty: the last id is banned when the context ends with the
+    /// rest.
     pub bad_words: Vec<Vec<u32>>,
-    /// Stop tokens are impossible before that many outputs.
+    /// Stop tokens are impossible until this many tokens are in the output.
     pub min_tokens: u64,
-    /// Every cut keeps at least that many candidates.
+    /// Every cut keeps at least this many candidates.
     pub min_keep: u64,
     /// Every soft stage once, in the order in which they run; `None` for the default.
     pub order: Option<Vec<Stage>>,
-    /// Where stacks differ in how they read a stage.
+    /// The variant definitions of other stacks that are in force.
     pub readings: Readings,
-    /// The seed of all coins.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
@@ -260,7 +262,7 @@ impl Params {
         number("xtc_threshold", "in (0, 1]", self.xtc_threshold, share)
     }
 
-    /// Mirostat stands in the place of the cuts; adaptive-p comes behind them. There is one of the two.
+    /// Mirostat replaces the cuts, and adaptive-p runs after them. At most one of the two may be set.
     fn check_policies(&self) -> Result<(), Error> {
         if let Some(version) = self.mirostat.filter(|version| ![1, 2].contains(version)) {
             let range = "1 or 2 (None switches it off)";

@@ -1,4 +1,4 @@
-//! Profiles: the order of the stages, and how a stage is read, as a named stack has it.
+//! Profiles: the order of the stages of another stack, and its variants of their definitions ("readings").
 //!
 //! A profile is a plain value and turns no stage on. A stage that the named stack lacks keeps its place beside its
 //! neighbours of the default order.
@@ -6,7 +6,7 @@
 use crate::params::{Dry, Params, Reach, Scope};
 use crate::stage::Stage;
 
-/// Where stacks read one definition in two ways. All false is this package's own reading.
+/// The variant definitions of other stacks. With all of them false, the definitions are this package's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct Readings {
@@ -14,17 +14,17 @@ pub struct Readings {
     pub top_k_ties: bool,
     /// Typical keeps every token as typical as the last one kept.
     pub typical_ties: bool,
-    /// Typical must exceed its mass, not reach it.
+    /// The total probability that typical keeps must exceed its limit, not only reach it.
     pub typical_exceeds: bool,
-    /// Epsilon and eta above every probability keep all that equal the best.
+    /// Where epsilon or eta is above every probability, all that equal the best stay.
     pub floor_ties: bool,
-    /// Top-H looks at the best hundred, sums the terms of the whole distribution, and renormalises nothing.
+    /// Top-H looks only at the best hundred, and does not renormalise the entropy of a prefix.
     pub top_h_whole: bool,
-    /// Bad words look at the output only, not at the prompt.
+    /// A bad word may begin in the output only, not in the prompt.
     pub bad_words_output_only: bool,
-    /// At temperature 0, the best of what the cuts left, not the best of all.
+    /// Temperature 0 takes the best of the candidates that the cuts left, not the best of all.
     pub greedy_after_cuts: bool,
-    /// XTC does nothing if it would leave fewer than `min_keep`.
+    /// XTC excludes nothing if it would leave fewer than `min_keep`.
     pub xtc_or_nothing: bool,
 }
 

@@ -213,13 +213,7 @@ impl Sampler {
         out: &mut [f32],
     ) -> Result<(), Error> {
         let row = row.into();
-        if out.len() != row.len() {
-            return Err(Error::RowLength {
-                row: None,
-                expected: format!("{} (as out has)", out.len()),
-                got: row.len(),
-            });
-        }
+        row.check_length_of(out)?;
         self.run(row, mask, None, |candidates| stages::write_scaled(candidates, out))
     }
 

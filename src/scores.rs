@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
+use crate::error::Error;
+
 /// A row of scores as it came: `f32`, or the half precision of [`half::f16`] and [`half::bf16`].
 ///
 /// Half precision is read as it is, two bytes a score. All that comes of it is, to the bit, what comes of the same numbers
@@ -49,6 +51,18 @@ impl Scores<'_> {
             Self::F16(xs) => xs.get(at).map(|x| x.to_f32()),
             Self::Bf16(xs) => xs.get(at).map(|x| x.to_f32()),
         }
+    }
+
+    /// Whether `out` has a place for every score.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::RowLength`] if it has more or fewer.
+    pub(crate) fn check_length_of(self, out: &[f32]) -> Result<(), Error> {
+        if self.len() == out.len() {
+            return Ok(());
+        }
+        Err(Error::RowLength { row: None, expected: format!("{} (as out has)", out.len()), got: self.len() })
     }
 
     /// All scores, in order.

@@ -4,6 +4,7 @@
 //! same token. A draw without a trace does nothing of it.
 
 use crate::candidates::Candidates;
+use crate::math;
 use crate::stage::{Kind, Stage};
 
 /// What one stage did.
@@ -111,5 +112,5 @@ impl Trace {
 
 /// The candidates, ascending, with their probabilities.
 fn probabilities(candidates: &mut Candidates<'_>) -> Vec<(u32, f64)> {
-    candidates.list().into_iter().map(|(id, x)| (id, candidates.logprob(x).exp())).collect()
+    candidates.list().into_iter().map(|(id, x)| (id, math::exp(candidates.logprob(x)))).collect()
 }

@@ -13,12 +13,11 @@ import sortition
 
 def machine() -> dict[str, str]:
     """Processor, caches, system, instruction sets, load, day."""
-    info = sortition.info() if hasattr(sortition, "info") else {}
     facts = {
         "processor": f"{_processor()}, {os.cpu_count()} CPUs",
         "caches": _caches(),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "instruction set": str(info.get("isa", _used())),
+        "instruction set": sortition.info()["isa"],
         "threads": "1",
         "date": datetime.now(tz=timezone.utc).date().isoformat(),
         "command": " ".join(["make bench" if "--write" in sys.argv else "python benches/python", *sys.argv[1:]]),
@@ -26,12 +25,6 @@ def machine() -> dict[str, str]:
     if hasattr(os, "getloadavg"):
         facts["load"] = f"{os.getloadavg()[0]:.1f} at the end (1 is this benchmark alone)"
     return facts
-
-
-def _used() -> str:
-    from sortition import _native
-
-    return _native.used()
 
 
 def _processor() -> str:

@@ -43,7 +43,7 @@ def read_environment() -> None:
     """Use the instruction set that ``SORTITION_ISA`` names, and as many threads as ``SORTITION_NUM_THREADS`` says.
 
     Raises:
-        ParameterError: if this CPU does not have the one, or the other is no number in [1, 1024].
+        ParameterError: this CPU does not have that instruction set, or the number is not an integer in [1, 1024].
     """
     threads = os.environ.get("SORTITION_NUM_THREADS")
     if threads:

@@ -15,18 +15,16 @@ import threading
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sortition._command import BAD_PARAMETER, INTERRUPTED, NO_READER, complain
+from sortition._extras import extra
 from sortition._runtime import info
-from sortition.errors import MissingExtra, ModelError, ParameterError
+from sortition.errors import ModelError, ParameterError
 from sortition.generate import generate as run
 from sortition.generate import stream
 from sortition.models import load
 
-try:
+with extra("cli", "the command line needs typer and rich"):
     import typer
     from rich.console import Console
-except ImportError as error:
-    _MSG = 'the command line needs typer and rich: pip install "sortition[cli]"'
-    raise MissingExtra(_MSG) from error
 
 from sortition.cli_flags import as_typed, sampling_params, with_sampling_flags
 

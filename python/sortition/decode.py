@@ -67,12 +67,12 @@ def decode(
 ) -> Iterator[Step]:
     """Yield tokens one by one until a stop token, the length limit, the deadline or a cancel.
 
-    The prompt is one call of the model, and each token after it one more. The model is used as it stands: what is in
-    its context already comes before the prompt. The stop token itself is yielded, in the last step.
+    The prompt is one call of the model, and each token after it is one more call. The model's context is not cleared:
+    what is already in it comes before the prompt. The stop token itself is yielded, in the last step.
 
-    A deadline ends a run as a cancel does, not as `max_tokens` does: `"length"` tells a client of the common APIs that
-    the text is as long as was asked for, which a deadline does not. Both are looked at before every call of the model,
-    so they are seen within one step.
+    A run that reaches its deadline ends as `"cancelled"`, not as `"length"`, because in the common APIs `"length"`
+    means that the text is as long as was asked for. Deadline and `cancel` are checked before every call of the model,
+    so they take effect within one step.
 
     Args:
         model: anything with `forward(tokens) -> logits`.
@@ -84,11 +84,11 @@ def decode(
         cancel: set it, from any thread, to end the run.
 
     Raises:
-        ParameterError: an argument is outside its range, before anything is computed; or what the sampler returned is
-            no token id.
-        ModelError: `model` has no `forward`, or returned no row of scores; the sampler is then not asked.
-        Exception: whatever the model or the sampler raises, at the step where it happens, as it is; only a
-            `StopIteration` comes as the `RuntimeError` that Python makes of it in a generator.
+        ParameterError: an argument is outside its range (raised before anything is computed), or the sampler returned
+            something that is not a token id.
+        ModelError: `model` has no `forward`, or returned something that is not a row of scores.
+        Exception: whatever the model or the sampler raises, at the step where it happens. Python turns a
+            `StopIteration` into a `RuntimeError`, as it does in every generator.
 
     >>> from sortition.models.scripted import ScriptedModel
     >>> class Greedy:
@@ -144,14 +144,14 @@ def _steps(
 
 
 def check_model(model: object) -> None:
-    """A `ModelError` if `model` is none."""
+    """Raise a `ModelError` if `model` has no `forward`."""
     if not callable(getattr(model, "forward", None)):
         msg = f"model must have a method forward(tokens) -> logits, got {type(model).__name__}"
         raise ModelError(msg)
 
 
 def check_scores(name: str, logits: Any) -> Any:
-    """`logits` if they have the shape of one row, else a `ModelError`; what is in the row is the sampler's business."""
+    """Return `logits` if they have the shape of one row, else raise a `ModelError`; the sampler checks the scores."""
     shape: tuple[int, ...] | None = getattr(logits, "shape", None)
     if shape is None:
         try:
@@ -175,7 +175,7 @@ def _drawn(token: object) -> int:
 
 
 def check_ids(name: str, ids: Iterable[int]) -> list[int]:
-    """`ids` as a list of ints, or a `ParameterError` that names what is wrong with them."""
+    """Return `ids` as a list of ints, or raise a `ParameterError` that says what is wrong with them."""
     if isinstance(ids, (str, bytes)):
         msg = f"{name} must be token ids, got {type(ids).__name__}: encode the text first, or use stream or generate"
         raise ParameterError(msg)
@@ -196,19 +196,19 @@ def _check_id(name: str, index: int, item: object) -> int:
 
 def _token_id(item: object) -> int | None:
     try:
-        token = operator.index(item)  # type: ignore[arg-type]  # what is no int raises TypeError
+        token = operator.index(item)  # type: ignore[arg-type]  # anything else raises TypeError
     except TypeError:
         return None
     return None if isinstance(item, bool) or token < 0 else token
 
 
 def check_max_tokens(max_tokens: int) -> int:
-    """`max_tokens`, or a `ParameterError`."""
+    """Return `max_tokens`, or raise a `ParameterError`."""
     return integer("max_tokens", max_tokens, least=1)
 
 
 def check_deadline(deadline: float) -> float:
-    """`deadline` in seconds, or a `ParameterError`."""
+    """Return `deadline` in seconds, or raise a `ParameterError`."""
     seconds = number("deadline", deadline)
     if not seconds >= 0:
         refuse("deadline", "a number of seconds, 0 or more", deadline)
@@ -216,7 +216,7 @@ def check_deadline(deadline: float) -> float:
 
 
 def check_cancel(cancel: threading.Event | None) -> threading.Event | None:
-    """`cancel`, or a `ParameterError` if it is nothing that can be set."""
+    """Return `cancel`, or raise a `ParameterError` if it has no `is_set()`."""
     if cancel is not None and not callable(getattr(cancel, "is_set", None)):
         refuse("cancel", "None or an event with is_set(), such as a threading.Event", cancel)
     return cancel

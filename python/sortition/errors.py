@@ -5,7 +5,7 @@ SortitionError
 ├── LogitsError (ValueError)         scores that cannot be sampled from: .row .token .stage
 │   └── NoCandidateError             every token is impossible; .stage is the stage that removed the last
 ├── SamplerInUseError (RuntimeError) two calls on one sampler at once: .row
-├── ModelError                       a model, or the file it was loaded from, is not as it must be
+├── ModelError                       a model breaks its protocol, or its file cannot be used
 └── MissingExtra (ImportError)       an optional library is not installed; the message says how to get it
 """
 

@@ -6,15 +6,12 @@ sampler from its parameters, and take the tokenizer from the model.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
 from sortition._checks import integer
-from sortition.decode import check_cancel, check_deadline, check_ids, check_max_tokens
 from sortition.errors import ModelError
 from sortition.models.protocol import Forkable, Truncatable
 from sortition.run import Run, RunOptions, last
-from sortition.stop import StopStrings
 
 if TYPE_CHECKING:
     import threading
@@ -85,14 +82,15 @@ def stream(
     >>> [chunk.text for chunk in stream(model, [4], SamplingParams(temperature=0), stop="再")]
     ['你', '好', '。', '']
     """
-    options = RunOptions(
-        stop=StopStrings(stop, include_stop=include_stop),
-        stop_tokens=check_ids("stop_tokens", stop_tokens),
+    options = RunOptions.checked(
+        stop=stop,
+        include_stop=include_stop,
+        stop_tokens=stop_tokens,
         ignore_eos=ignore_eos,
         show_special=show_special,
-        max_tokens=check_max_tokens(max_tokens),
-        ends_at=None if deadline is None else time.monotonic() + check_deadline(deadline),
-        cancel=check_cancel(cancel),
+        max_tokens=max_tokens,
+        deadline=deadline,
+        cancel=cancel,
     )
     run = Run(model, prompt, params, options)
     return run.fresh_chunks(model)
@@ -146,14 +144,15 @@ def generate(
     >>> done.text, done.finish_reason
     ('React 是 什么', 'length')
     """
-    options = RunOptions(
-        stop=StopStrings(stop, include_stop=include_stop),
-        stop_tokens=check_ids("stop_tokens", stop_tokens),
+    options = RunOptions.checked(
+        stop=stop,
+        include_stop=include_stop,
+        stop_tokens=stop_tokens,
         ignore_eos=ignore_eos,
         show_special=show_special,
-        max_tokens=check_max_tokens(max_tokens),
-        ends_at=None if deadline is None else time.monotonic() + check_deadline(deadline),
-        cancel=check_cancel(cancel),
+        max_tokens=max_tokens,
+        deadline=deadline,
+        cancel=cancel,
     )
     run = Run(model, prompt, params, options)
     n = integer("n", n, least=1)

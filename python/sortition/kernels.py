@@ -1,8 +1,8 @@
 """The kernels as NumPy functions, over the last axis.
 
-Scores are of any shape, of NumPy or any library with DLPack, in the memory of the host: float32, float16 and bfloat16
-are read in place, other real types are converted once. What comes back is that of the same numbers as float32. NaN and
-+inf raise ``LogitsError``, a row of nothing but -inf raises ``NoCandidateError``, with the row if there are several.
+Scores may have any shape, and may come from NumPy or any library with DLPack, in host memory. float32, float16 and
+bfloat16 are read in place, and other real types are converted once. Half precision gives the results of the same
+numbers in float32. A score must be finite or -inf.
 """
 
 from __future__ import annotations
@@ -25,22 +25,45 @@ __all__ = ["argmax", "entropy", "log_softmax", "logsumexp", "softmax", "top_k", 
 
 
 def argmax(x: Logits) -> Any:
-    """The id of the best score, of equals the lowest: an ``int``, or ``int64`` of the shape before the last axis.
+    """The id of the largest score, the lowest id in a tie.
 
     >>> argmax([1.0, 3.0, 3.0])
     1
+
+    Args:
+        x: scores of shape ``(..., vocab)``.
+
+    Returns:
+        An ``int`` for one row, else an ``int64`` array of shape ``(...)``.
+
+    Raises:
+        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
+        NoCandidateError: a row has no score above -inf.
     """
     return _per_row(x, _native.argmax, np.int64)
 
 
 def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32] | None = None) -> Any:
-    """Probabilities, ``exp(x / temperature)`` over their sum, float32 of the same shape; written into ``out`` if given.
+    """The probabilities ``exp(x / temperature)`` divided by their sum.
 
-    Each weight is within two units in the last place; four at a time are summed in float32, the rest in float64.
-    ``temperature`` is finite and above 0. After an error ``out`` may be partly written.
+    The exponential is within two units in the last place. Four numbers at a time are added in float32, the rest in
+    float64. After an error ``out`` may be partly written.
 
     >>> softmax([0.0, 0.0, -float("inf")])
     array([0.5, 0.5, 0. ], dtype=float32)
+
+    Args:
+        x: scores of shape ``(..., vocab)``.
+        temperature: finite and above 0.
+        out: where to write the result: contiguous, float32, of the shape of ``x``. By default a new array.
+
+    Returns:
+        ``out``, or a float32 array of the shape of ``x``.
+
+    Raises:
+        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
+        NoCandidateError: a row has no score above -inf.
+        ParameterError: ``temperature`` or ``out`` is not as above.
     """
     array, out = _pair(x, out)
     _native.softmax(array, number("temperature", temperature), out.reshape(-1, array.shape[-1]))
@@ -48,10 +71,22 @@ def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32]
 
 
 def log_softmax(x: Logits, *, out: npt.NDArray[np.float32] | None = None) -> Any:
-    """Logarithms of the probabilities, float32 of the same shape; written into ``out`` if given.
+    """The natural logarithms of the probabilities.
 
     >>> log_softmax([1000.0, 0.0])
     array([    0., -1000.], dtype=float32)
+
+    Args:
+        x: scores of shape ``(..., vocab)``.
+        out: where to write the result: contiguous, float32, of the shape of ``x``. By default a new array.
+
+    Returns:
+        ``out``, or a float32 array of the shape of ``x``.
+
+    Raises:
+        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
+        NoCandidateError: a row has no score above -inf.
+        ParameterError: ``out`` is not as above.
     """
     array, out = _pair(x, out)
     _native.log_softmax(array, out.reshape(-1, array.shape[-1]))
@@ -59,31 +94,63 @@ def log_softmax(x: Logits, *, out: npt.NDArray[np.float32] | None = None) -> Any
 
 
 def logsumexp(x: Logits) -> Any:
-    """The logarithm of the sum of ``exp(x)``: a ``float``, or a ``float64`` array of the shape before the last axis.
+    """The natural logarithm of the sum of ``exp(x)``.
 
     >>> round(logsumexp([1000.0, 1000.0]), 6)
     1000.693147
+
+    Args:
+        x: scores of shape ``(..., vocab)``.
+
+    Returns:
+        A ``float`` for one row, else a ``float64`` array of shape ``(...)``.
+
+    Raises:
+        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
+        NoCandidateError: a row has no score above -inf.
     """
     return _per_row(x, _native.logsumexp, np.float64)
 
 
 def entropy(x: Logits) -> Any:
-    """The entropy of the probabilities in nats, 0 · ln 0 being 0: a ``float``, or a ``float64`` array.
+    """The entropy of the probabilities, in nats; a token with the score -inf adds nothing.
 
     >>> round(entropy([0.0, 0.0, -float("inf")]), 6)
     0.693147
+
+    Args:
+        x: scores of shape ``(..., vocab)``.
+
+    Returns:
+        A ``float`` for one row, else a ``float64`` array of shape ``(...)``.
+
+    Raises:
+        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
+        NoCandidateError: a row has no score above -inf.
     """
     return _per_row(x, _native.entropy, np.float64)
 
 
 def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """The ``k`` best scores and their ids, sorted, best first, ties to the lower id; at most the vocabulary.
+    """The ``k`` best scores and their ids, best first; in a tie the lower id comes first.
 
     Tokens with the score -inf come last.
 
     >>> values, ids = top_k([0.125, 0.5, 0.5, 0.25], 3)
     >>> values, ids
     (array([0.5 , 0.5 , 0.25], dtype=float32), array([1, 2, 3]))
+
+    Args:
+        x: scores of shape ``(..., vocab)``.
+        k: how many, at least 1. More than the vocabulary means all of it.
+
+    Returns:
+        The scores, float32, and the ids, ``int64``, both of shape ``(..., k)``.
+
+    Raises:
+        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
+        NoCandidateError: a row has no score above -inf.
+        ParameterError: ``k`` is not an integer of at least 1.
     """
     array = scores(x)
     matrix = rows(array)
@@ -96,12 +163,22 @@ def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.in
 
 
 def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[np.int64]]:
-    """The nucleus: the ids of the fewest tokens, best first, whose probability is at least ``p``, in (0, 1].
-
-    One ``int64`` array for a row, a list of them for several.
+    """The nucleus: the ids of the fewest tokens whose total probability is at least ``p``, best first.
 
     >>> top_p(np.log([0.1, 0.6, 0.3]), 0.8)
     array([1, 2])
+
+    Args:
+        x: scores of shape ``(vocab,)`` or ``(rows, vocab)``.
+        p: in (0, 1].
+
+    Returns:
+        An ``int64`` array for one row, a list of them for several.
+
+    Raises:
+        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
+        NoCandidateError: a row has no score above -inf.
+        ParameterError: ``p`` is outside (0, 1].
     """
     array = scores(x)
     if array.ndim > 2:  # noqa: PLR2004 - rows and scores

@@ -33,8 +33,8 @@ _NOT_PLAIN = {"plain": False}
 class SamplingParams:
     """How the next token is chosen. ``None`` switches a stage off.
 
-    Equal parameters compare equal and hash alike. Types are settled here (an ``int`` temperature becomes a ``float``, a
-    list a tuple); ranges are checked by the core, with the same messages.
+    Equal parameters compare equal and have equal hashes. Types are normalised (an ``int`` temperature becomes a
+    ``float``, a list becomes a tuple), and every value is checked when the object is made.
 
     >>> SamplingParams(temperature=0.7, top_k=50)
     SamplingParams(temperature=0.7, top_k=50)
@@ -44,72 +44,80 @@ class SamplingParams:
     sortition.errors.ParameterError: top_p must be in (0, 1], got 1.5
 
     Attributes:
-        temperature: scores are divided by it; 0 is greedy. Finite, at least 0.
-        dynatemp_range: the temperature runs from so much below to so much above, by the entropy (llama.cpp). Above 0.
-        dynatemp_exponent: the power of the entropy's share of what it could be, at least 0.
-        top_n_sigma: keep scores within so many deviations of the best, above 0 (Tang et al., 2024).
-        min_k: keep the candidates before the steepest drop of the scores; and no fewer than this over the range of the
-            scores, at least 0 (arXiv 2604.11012).
-        top_k: keep the ``k`` best, at least 1; exactly ``k``, of equals the lower ids (Fan et al., 2018).
-        typical_p: keep those whose surprise is closest to the entropy, of this mass, in (0, 1] (Meister et al., 2022).
-        top_p: keep the shortest prefix of this mass, in (0, 1]; the token that crosses stays (Holtzman et al., 2020).
-        min_p: keep what has at least this share of the best one's probability, in [0, 1] (Nguyen et al., 2024).
-        p_less: keep probabilities of at least ``(sum P^q)^(1/(q-1))``, with this order q, above 1: at 2, the chance
-            that two draws agree (Tan et al., 2025).
+        temperature: divides the scores; 0 is greedy. Finite, at least 0.
+        dynatemp_range: the temperature follows the entropy, from this much below ``temperature`` to this much above it
+            (llama.cpp). Above 0.
+        dynatemp_exponent: the power to which dynamic temperature raises the entropy, as a share of the largest
+            possible. At least 0.
+        top_n_sigma: keep scores within this many standard deviations of the best, above 0 (Tang et al., 2024).
+        min_k: keep the candidates before the steepest drop of the sorted scores, and at least this number divided by
+            the range of the scores, at least 0 (arXiv 2604.11012).
+        top_k: keep this many of the best, at least 1; among equal scores, the lower ids (Fan et al., 2018).
+        typical_p: keep the candidates whose surprise is closest to the entropy, up to this total probability, in
+            (0, 1] (Meister et al., 2022).
+        top_p: keep the fewest of the best whose total probability reaches this, in (0, 1] (Holtzman et al., 2020).
+        min_p: keep probabilities of at least this share of the best one, in [0, 1] (Nguyen et al., 2024).
+        p_less: keep probabilities of at least ``(sum P^q)^(1/(q-1))``, where q is this order, above 1. At order 2 that
+            is the probability that two draws give the same token (Tan et al., 2025).
         epsilon: keep probabilities of at least this, in (0, 1) (Hewitt et al., 2022).
-        eta: keep probabilities of at least this, or less where the entropy is high, in (0, 1) (Hewitt et al., 2022).
-        top_a: keep probabilities of at least this times the square of the best, above 0 (KoboldAI).
-        tfs: keep the candidates before the curve of probabilities goes straight; this share of its bends, in (0, 1]
-            (Phénix and Egan, 2019).
-        top_h: keep the longest prefix whose entropy is at most this share of that of all, above 0 (arXiv 2509.02510).
-        xtc_probability: how often all likely candidates but the least likely of them are excluded, in [0, 1]
+        eta: keep probabilities of at least this, or of less where the entropy is high, in (0, 1) (Hewitt et al., 2022).
+        top_a: keep probabilities of at least this times the square of the best one, above 0 (KoboldAI).
+        tfs: tail-free sampling: keep candidates up to this share of the bends in the curve of sorted probabilities, in
+            (0, 1] (Phénix and Egan, 2019).
+        top_h: keep the longest prefix of the best whose entropy is at most this share of the whole, above 0 (arXiv
+            2509.02510).
+        xtc_probability: how often XTC excludes all likely candidates except the least likely of them, in [0, 1]
             (text-generation-webui).
-        xtc_threshold: the least probability that is likely, in (0, 1]; above 1/2 nothing is excluded.
-        xtc_protect: ids that are never excluded.
-        mirostat: steer the surprise, by version 1 or 2, in the place of the cuts (Basu et al., 2021).
-        mirostat_tau: the surprise to come to, in bits, above 0.
-        mirostat_eta: how fast, above 0.
-        adaptive_target: prefer probabilities near this, so that those drawn come to it, in [0, 1]; behind the cuts,
-            which it takes to keep the many unlikely tokens out, such as ``min_p=0.05`` (llama.cpp).
-        adaptive_decay: how slowly the tokens drawn are forgotten, in [0, 1).
-        repetition_penalty: divides scores above zero, multiplies those below, above 0 (Keskar et al., 2019).
-        repetition_scope: ``"all"`` counts prompt and output, ``"output"`` the output only.
-        repetition_window: how many tokens back, at least 1; ``None`` for all.
+        xtc_threshold: the probability from which XTC calls a candidate likely, in (0, 1]; above 1/2 it does nothing.
+        xtc_protect: ids that XTC never excludes.
+        mirostat: version 1 or 2 of mirostat, which replaces the cuts and steers the surprise (Basu et al., 2021).
+        mirostat_tau: the average surprise that mirostat aims at, in bits, above 0.
+        mirostat_eta: how fast mirostat adapts, above 0.
+        adaptive_target: prefer tokens whose probability is near this, so that the average of those drawn comes to it,
+            in [0, 1]. It needs a cut before it, such as ``min_p=0.05``, to keep out the many unlikely tokens
+            (llama.cpp).
+        adaptive_decay: how slowly adaptive-p forgets the tokens drawn, in [0, 1).
+        repetition_penalty: divides the positive scores of tokens already seen and multiplies the negative ones, above 0
+            (Keskar et al., 2019).
+        repetition_scope: ``"all"`` counts prompt and output, ``"output"`` only the output.
+        repetition_window: counts only this many of the latest tokens, at least 1; ``None`` counts all.
         repetition_exclude: ids that are not counted.
-        frequency_penalty: taken from a score for every time the token was seen (OpenAI API).
+        frequency_penalty: subtracted from the score of a token once for every time it was seen (OpenAI API).
         frequency_scope: as for repetition; the default is the output only.
         frequency_window: as for repetition.
         frequency_exclude: as for repetition.
-        presence_penalty: taken from a score once if the token was seen (OpenAI API).
+        presence_penalty: subtracted once from the score of a token that was seen (OpenAI API).
         presence_scope: as for repetition; the default is the output only.
         presence_window: as for repetition.
         presence_exclude: as for repetition.
-        no_repeat_ngram: no run of so many tokens occurs twice in prompt and output, at least 1 (Paulus et al., 2017).
-        dry_multiplier: taken from a token that would repeat a run of the context, times a power that grows with the
-            length of the run (text-generation-webui); finite.
-        dry_base: the power grows by this factor with each token, at least 1; it is held where it would leave float32.
-        dry_allowed_length: the shortest run that is penalised, at least 1.
-        dry_window: how many tokens back, at least 1; ``None`` for prompt and output.
-        dry_breakers: sequences of ids over which no run goes; an id that is one by itself is never penalised.
-        processors: callables ``(history, scores) -> None | array``, which run one after the other at ``custom`` in the
-            order. ``history`` is prompt and output, ``int64`` of shape ``(n,)``; ``scores`` the row as it is there,
-            ``float32`` of shape ``(vocab,)``, -inf where a token is impossible: new arrays, which the callable may
-            change and keep. It returns scores of that shape, finite or -inf, or ``None`` for ``scores`` as it left
-            them. What was impossible stays so. What it raises reaches the caller, and nothing was drawn. For several
-            rows it is called from several threads, maybe at once. Processors are no plain values: parameters that have
-            some can be neither pickled nor made a dictionary.
-        bad_words: sequences of ids that are impossible: the last is banned when the rest is how prompt and output end.
+        no_repeat_ngram: no sequence of this many tokens may occur twice in prompt and output, at least 1 (Paulus et
+            al., 2017).
+        dry_multiplier: the DRY penalty of a token that would repeat a sequence of the context. It is multiplied by a
+            power that grows with the length of the sequence; finite (text-generation-webui).
+        dry_base: the base of that power, at least 1; the exponent is limited so that the power fits in float32.
+        dry_allowed_length: the shortest repeated sequence that DRY penalises, at least 1.
+        dry_window: DRY looks at only this many of the latest tokens, at least 1; ``None`` looks at all.
+        dry_breakers: sequences of ids that end a repeat; an id that is a breaker by itself is never penalised.
+        processors: callables ``(history, scores) -> None | array``, which run one after the other where ``custom``
+            stands in the order. ``history`` is the prompt and the output, ``int64`` of shape ``(n,)``. ``scores`` is
+            the row at this point, ``float32`` of shape ``(vocab,)``, with -inf where a token is impossible. Both are
+            new arrays, which the callable may change and keep. It returns scores of the same shape, finite or -inf, or
+            ``None`` to use ``scores`` as it left them. A token that was impossible stays impossible. An exception
+            reaches the caller, and nothing is drawn. In a batch, a processor may be called from several threads at
+            once. Parameters with processors can be neither pickled nor turned into a dictionary, as processors are
+            code.
+        bad_words: sequences of ids that must not occur: the last id is banned when prompt and output end with the rest.
         logit_bias: ``{id: bias}``, added to the score; finite, or ``-inf`` to ban the id.
         suppress: ids that are impossible.
         allowed_ids: the only ids that are possible.
-        min_tokens: the sampler's stop tokens are impossible before that many outputs.
-        min_keep: every cut keeps at least that many candidates.
+        min_tokens: the sampler's stop tokens are impossible until this many tokens are in the output.
+        min_keep: every cut keeps at least this many candidates.
         order: the names of all soft stages, each once, in the order in which they run; ``None`` for the default.
-        readings: the names of the readings of a profile that are on, see ``Profile``.
-        seed: of all coins, in [0, 2^64); ``None`` takes one from the system, which the sampler shows.
+        readings: the variant definitions of other stacks that are in force, by name, see ``Profile``.
+        seed: of all random numbers, in [0, 2^64); ``None`` takes one from the system, which the sampler shows.
 
     Raises:
-        ParameterError: with the name, the legal range and the value.
+        ParameterError: a value is outside its range; the message gives the name, the legal range and the value.
     """
 
     temperature: float = 1.0

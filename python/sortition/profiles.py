@@ -16,7 +16,7 @@ __all__ = ["Profile"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
-    """How a named stack samples: a plain value, which turns no stage on.
+    """How another stack samples: the order of its stages, and its variants of their definitions. It turns no stage on.
 
     >>> Profile.named("llama.cpp").readings
     ('typical_exceeds', 'greedy_after_cuts', 'xtc_or_nothing')
@@ -25,16 +25,17 @@ class Profile:
 
     Attributes:
         name: ``"sortition"``, ``"transformers"``, ``"vllm"``, ``"openai"`` or ``"llama.cpp"``.
-        order: every soft stage once. A stage that the stack lacks stays beside its neighbours of the default order.
-        readings: where the stack reads a definition in its own way:
+        order: every soft stage once. A stage that the stack does not have keeps its place next to its neighbours of the
+            default order.
+        readings: the variant definitions that the stack uses, by name:
             ``top_k_ties`` keeps every token equal to the k-th;
             ``typical_ties`` keeps every token as typical as the last one kept;
-            ``typical_exceeds`` has the mass exceeded, not reached;
-            ``floor_ties`` has epsilon and eta above every probability keep all that equal the best;
-            ``top_h_whole`` sums the terms of the distribution of the best hundred;
-            ``bad_words_output_only`` has bad words look at the output, not at the prompt;
-            ``greedy_after_cuts`` takes at temperature 0 the best of what the cuts left;
-            ``xtc_or_nothing`` has XTC do nothing where it would leave fewer than ``min_keep``.
+            ``typical_exceeds`` keeps until the total probability exceeds its limit, not only reaches it;
+            ``floor_ties`` keeps all that equal the best where epsilon or eta is above every probability;
+            ``top_h_whole`` looks only at the best hundred, and does not renormalise the entropy of a prefix;
+            ``bad_words_output_only`` lets bad words begin only in the output, not in the prompt;
+            ``greedy_after_cuts`` takes, at temperature 0, the best of the candidates that the cuts left;
+            ``xtc_or_nothing`` excludes nothing where XTC would leave fewer than ``min_keep``.
         penalties: the scopes and windows of the penalties and of DRY, by their names in ``SamplingParams``.
     """
 
@@ -48,7 +49,7 @@ class Profile:
         """The profile of this name.
 
         Raises:
-            ParameterError: there is none.
+            ParameterError: there is no such profile; the message lists those that there are.
         """
         if not isinstance(name, str):
             refuse("profile", "a name", name)

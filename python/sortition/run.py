@@ -13,11 +13,20 @@ import numpy as np
 
 from sortition._checks import integer
 from sortition.completion import Chunk, Completion, Timings
-from sortition.decode import check_ids, check_model, check_scores, decode
+from sortition.decode import (
+    check_cancel,
+    check_deadline,
+    check_ids,
+    check_max_tokens,
+    check_model,
+    check_scores,
+    decode,
+)
 from sortition.errors import ModelError, ParameterError
 from sortition.models.protocol import Forkable, Truncatable
 from sortition.params import SamplingParams
 from sortition.sampler import Sampler
+from sortition.stop import StopStrings
 from sortition.text import TextBuilder
 
 if TYPE_CHECKING:
@@ -26,7 +35,6 @@ if TYPE_CHECKING:
 
     from sortition.decode import FinishReason, Step
     from sortition.models.protocol import Model, TextModel
-    from sortition.stop import StopStrings
 
 __all__ = ["Run", "RunOptions", "last"]
 
@@ -42,6 +50,34 @@ class RunOptions:
     max_tokens: int
     ends_at: float | None
     cancel: threading.Event | None
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        stop: Iterable[str] | str,
+        include_stop: bool,
+        stop_tokens: Iterable[int],
+        ignore_eos: bool,
+        show_special: bool,
+        max_tokens: int,
+        deadline: float | None,
+        cancel: threading.Event | None,
+    ) -> RunOptions:
+        """The options as the caller gave them; the deadline counts from here.
+
+        Raises:
+            ParameterError: one of them is outside its range.
+        """
+        return cls(
+            stop=StopStrings(stop, include_stop=include_stop),
+            stop_tokens=check_ids("stop_tokens", stop_tokens),
+            ignore_eos=ignore_eos,
+            show_special=show_special,
+            max_tokens=check_max_tokens(max_tokens),
+            ends_at=None if deadline is None else time.monotonic() + check_deadline(deadline),
+            cancel=check_cancel(cancel),
+        )
 
 
 class Run:
@@ -209,7 +245,7 @@ def _tokenizer(model: TextModel) -> Any:
 
 
 def _ids_of(name: str, ids: Any) -> list[int]:
-    """Token ids that come from the tokenizer; if they are none, it is the model that is not as it must be."""
+    """Token ids from the tokenizer; anything else is a `ModelError`, as the tokenizer is the model's."""
     try:
         return check_ids(name, ids)
     except ParameterError as error:

@@ -33,13 +33,14 @@ class TraceStep:
 
     Attributes:
         stage: its name.
-        before: how many candidates came to it.
-        after: how many it left.
-        mass: the probability of those that it removed, as they came to it.
-        limit: the number that it went by. Of the temperature, the temperature. Of a cut by rank, mass or score, the
-            least score that stays; of a cut by probability, the least probability; of typical, the largest distance
-            from the entropy, in nats. Of mirostat, the surprise allowed, in bits; of adaptive-p, the probability
-            aimed at. ``None`` for a stage that has no such number, or did nothing.
+        before: the number of candidates before the stage.
+        after: the number after it.
+        mass: the total probability, before the stage, of the candidates that it removed.
+        limit: the number that decided. For the temperature stage it is the temperature. For a cut by rank, total
+            probability or score it is the lowest score that stays; for a cut by probability, the lowest probability
+            that may stay; for typical, the largest distance from the entropy, in nats. For mirostat it is the largest
+            surprise allowed, in bits; for adaptive-p, the probability aimed at. ``None`` if the stage has no such
+            number, or removed nothing.
     """
 
     stage: str

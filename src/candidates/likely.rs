@@ -5,6 +5,7 @@
 
 use super::{Candidates, MET};
 use crate::kernels::ceil;
+use crate::math;
 
 impl Candidates<'_> {
     /// The logarithm of the sum of all weights relative to the largest: `-ln` of the best one's probability.
@@ -59,14 +60,14 @@ impl Candidates<'_> {
             _ if ties => self.keep_best_and_ties(min_keep),
             _ => self.keep_best(min_keep),
         }
-        log_limit.exp()
+        math::exp(log_limit)
     }
 
     /// Removes what has at least the probability `e^log_limit`, but for the protected ids and the least likely, of equals
     /// the lowest id; nothing, if that is only one. If fewer than `min_keep` would be left, the best `min_keep` are kept; or
     /// nothing is done, with `or_nothing`. Returns the limit.
     pub(crate) fn exclude_likely(&mut self, log_limit: f64, protect: &[u32], min_keep: usize, or_nothing: bool) -> f64 {
-        let Some(threshold) = self.threshold(log_limit) else { return log_limit.exp() };
+        let Some(threshold) = self.threshold(log_limit) else { return math::exp(log_limit) };
         let count = self.gather(threshold);
         let mut gone = std::mem::take(&mut self.scratch.gone);
         gone.clear();
@@ -83,14 +84,14 @@ impl Candidates<'_> {
             self.keep_best(min_keep);
         }
         self.scratch.gone = gone;
-        log_limit.exp()
+        math::exp(log_limit)
     }
 
     /// The least score that has at least the probability `e^log_limit`, within rounding; `None` if no candidate has it,
     /// which beside a huge score the threshold itself would not show.
     fn threshold(&mut self, log_limit: f64) -> Option<f32> {
         self.carry_out();
-        let below = log_limit + MET.ln() + self.log_mass();
+        let below = log_limit + math::ln(MET) + self.log_mass();
         (below <= 0.0).then(|| ceil(f64::from(self.max) + self.temperature() * below))
     }
 }

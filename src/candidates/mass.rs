@@ -26,7 +26,7 @@ impl Total {
     /// The logarithm of the sum relative to the largest weight: zero exactly when nothing else weighs anything, as the error
     /// of that weight is in both.
     pub(super) fn log(self) -> f64 {
-        (self.sum / self.largest).ln()
+        crate::math::ln(self.sum / self.largest)
     }
 }
 

@@ -53,14 +53,19 @@ impl Candidates<'_> {
     /// and once it does not hold it holds for no longer one. Candidates without a weight are not counted.
     pub(crate) fn longest_prefix(&mut self, within: impl Fn(f64, f64) -> bool) -> usize {
         self.carry_out();
-        let total = self.mass();
+        let scale = Scale {
+            total: self.mass(),
+            max: self.max().into(),
+            temperature: self.temperature(),
+            log_mass: self.log_mass(),
+        };
         let mut parts = 32;
         loop {
             let whole = self.take_best(parts, true);
             let ranked = &mut self.scratch.ranked;
             ranked.retain(|ranked| ranked.weight > 0.0);
-            if whole || !within_all(ranked, total, &within) {
-                return halve(ranked, total, &within);
+            if whole || !within_all(ranked, scale, &within) {
+                return halve(ranked, scale, &within);
             }
             parts *= 8;
         }
@@ -88,27 +93,37 @@ impl Candidates<'_> {
     }
 }
 
-/// The sums of `P` and of `-P ln P`.
-fn sums(ranked: &[Ranked], total: f64) -> (f64, f64) {
+/// What turns weights and scores into probabilities and their logarithms.
+#[derive(Clone, Copy)]
+struct Scale {
+    total: f64,
+    max: f64,
+    temperature: f64,
+    log_mass: f64,
+}
+
+/// The sums of `P` and of `-P ln P`; `ln P` comes from the score, without a logarithm.
+fn sums(ranked: &[Ranked], Scale { total, max, temperature, log_mass }: Scale) -> (f64, f64) {
     ranked.iter().fold((0.0, 0.0), |(mass, terms), ranked| {
         let p = f64::from(ranked.weight) / total;
-        (mass + p, terms - p * p.ln())
+        let log_p = (f64::from(ranked.score) - max) / temperature - log_mass;
+        (mass + p, terms - p * log_p)
     })
 }
 
-fn within_all(ranked: &[Ranked], total: f64, within: impl Fn(f64, f64) -> bool) -> bool {
-    let (mass, terms) = sums(ranked, total);
+fn within_all(ranked: &[Ranked], scale: Scale, within: impl Fn(f64, f64) -> bool) -> bool {
+    let (mass, terms) = sums(ranked, scale);
     within(mass, terms)
 }
 
 /// See [`Candidates::longest_prefix`], among these.
-fn halve(ranked: &mut [Ranked], total: f64, within: impl Fn(f64, f64) -> bool) -> usize {
+fn halve(ranked: &mut [Ranked], scale: Scale, within: impl Fn(f64, f64) -> bool) -> usize {
     let (mut rest, mut count, mut mass, mut terms) = (ranked, 0, 0.0, 0.0);
     while !rest.is_empty() {
         let middle = rest.len().div_ceil(2);
         rest.select_nth_unstable_by(middle - 1, |a, b| b.score.total_cmp(&a.score));
         let (better, worse) = rest.split_at_mut(middle);
-        let more = sums(better, total);
+        let more = sums(better, scale);
         if within(mass + more.0, terms + more.1) {
             (mass, terms) = (mass + more.0, terms + more.1);
             count += middle;

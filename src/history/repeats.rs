@@ -13,6 +13,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::contexts::Contexts;
+use crate::math;
 use crate::params::Dry;
 
 /// The repeats of one context.
@@ -143,7 +144,7 @@ impl Repeats {
 pub(crate) fn largest_exponent(base: f64) -> Option<usize> {
     const LN_MAX: f64 = 88.722_839_355_468_75; // as a float32
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
-    (base > 1.0).then(|| (LN_MAX / base.ln()).floor() as usize)
+    (base > 1.0).then(|| (LN_MAX / math::ln(base)).floor() as usize)
 }
 
 /// Entry `i`: the longest common suffix of `suffix` and of `text` without its last `i` tokens (the Z algorithm, backwards).

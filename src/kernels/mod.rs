@@ -94,7 +94,7 @@ impl Base {
 
     /// The score whose weight, relative to that power of two for `max`, is `weight`, which is above zero.
     pub(crate) fn score(self, weight: f64, max: f32) -> f32 {
-        ceil((weight.log2() + f64::from(self.exponent(max))) / self.factor)
+        ceil((crate::math::log2(weight) + f64::from(self.exponent(max))) / self.factor)
     }
 
     /// The least finite score whose weight, relative to `2^exponent`, is at least 2^-126.

@@ -43,9 +43,8 @@ fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>>
             fields.set_item("token", token)?;
             "LogitsError"
         }
-        Error::Processor { row, failure } => {
+        Error::Processor { failure, .. } => {
             let token = if let Failure::Answer { token, .. } = failure { *token } else { None };
-            fields.set_item("row", row)?;
             fields.set_item("token", token)?;
             fields.set_item("stage", crate::Stage::Custom.name())?;
             "LogitsError"

@@ -4,10 +4,11 @@
 
 use crate::candidates::{Candidates, MET};
 use crate::kernels::ceil;
+use crate::math;
 
 /// Inclusive; `p > 0`.
 pub(super) fn apply(candidates: &mut Candidates<'_>, p: Option<f64>, min_keep: usize) -> Option<f64> {
-    let threshold = f64::from(candidates.max()) + candidates.temperature() * (p? * MET).ln();
+    let threshold = f64::from(candidates.max()) + candidates.temperature() * math::ln(p? * MET);
     candidates.keep_at_least(ceil(threshold), min_keep);
     Some(threshold)
 }

@@ -2,22 +2,28 @@
 //! comes to `tau` bits.
 
 use std::f64::consts::LN_2;
+use std::sync::LazyLock;
 
 use crate::candidates::Candidates;
+use crate::math;
 
 /// The first version fits its exponent to this many of the best.
-const FIT: usize = 100;
+const FIT: u8 = 100;
+
+/// `ln((r + 1) / r)` for the ranks `r` from 1 on.
+static RANKS: LazyLock<Vec<f64>> =
+    LazyLock::new(|| (1..FIT).map(|rank| math::ln((f64::from(rank) + 1.0) / f64::from(rank))).collect());
 
 /// Keeps the `k` best, `k` from `mu` and from a power law (Zipf's) fitted to the best probabilities; at least one.
 pub(super) fn first(candidates: &mut Candidates<'_>, mu: f64) {
     #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
     let vocab = candidates.vocabulary() as f64;
     let (mut products, mut squares, mut pairs) = (0.0, 0.0, 0.0);
-    let best = candidates.best_weights(FIT);
-    for (rank, pair) in (1_u32..).zip(best.windows(2)) {
-        let rank = f64::from(rank);
-        let t = ((rank + 1.0) / rank).ln();
-        products += t * (f64::from(pair[0].weight) / f64::from(pair[1].weight)).ln();
+    let temperature = candidates.temperature();
+    let best = candidates.best_weights(FIT.into());
+    for (t, pair) in RANKS.iter().zip(best.windows(2)) {
+        // The logarithm of a ratio of probabilities is a difference of scores.
+        products += t * (f64::from(pair[0].score) - f64::from(pair[1].score)) / temperature;
         squares += t * t;
         pairs += 1.0;
     }
@@ -29,8 +35,8 @@ pub(super) fn first(candidates: &mut Candidates<'_>, mu: f64) {
     // A flat row has no law to follow.
     if slope > 0.0 {
         let excess = slope - 1.0;
-        let spread = if excess == 0.0 { vocab.ln() } else { (1.0 - vocab.powf(-excess)) / excess };
-        let k = if spread > 0.0 { (mu.exp2() / spread).powf(1.0 / slope) } else { 1.0 };
+        let spread = if excess == 0.0 { math::ln(vocab) } else { (1.0 - math::pow(vocab, -excess)) / excess };
+        let k = if spread > 0.0 { math::pow(math::exp2(mu) / spread, 1.0 / slope) } else { 1.0 };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to a count")]
         candidates.keep_best(k.clamp(1.0, vocab) as usize);
     }

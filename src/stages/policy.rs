@@ -5,6 +5,7 @@
 
 use super::{adaptive_p, mirostat};
 use crate::candidates::Candidates;
+use crate::math;
 use crate::params::Params;
 use crate::stage::Stage;
 
@@ -81,7 +82,7 @@ impl Policy {
     pub(crate) fn next(self, memory: Memory, logprob: f64) -> Memory {
         match self {
             Self::Mirostat { tau, eta, .. } => [mirostat::next(memory[0], logprob, tau, eta), 0.0],
-            Self::AdaptiveP { decay, .. } => adaptive_p::next(memory, logprob.exp(), decay),
+            Self::AdaptiveP { decay, .. } => adaptive_p::next(memory, math::exp(logprob), decay),
         }
     }
 }

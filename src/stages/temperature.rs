@@ -3,6 +3,7 @@
 //! While nobody looks at the scores the division is left to the weights (see `candidates`). Here it is written out.
 
 use crate::candidates::{Candidates, scaled};
+use crate::math;
 use crate::params::Params;
 
 /// Sets the temperature, which a range makes follow the entropy, and returns it.
@@ -29,9 +30,9 @@ fn dynamic(candidates: &mut Candidates<'_>, temperature: f64, range: f64, expone
         return temperature;
     }
     #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
-    let share = candidates.entropy() / (count as f64).ln();
+    let share = candidates.entropy() / math::ln(count as f64);
     let low = (temperature - range).max(0.0);
-    low + (temperature + range - low) * share.powf(exponent)
+    low + (temperature + range - low) * math::pow(share, exponent)
 }
 
 /// Writes `(x - max) / T` for every candidate, and -inf for the rest of `out`. At `T = 1` scores keep their bits.

@@ -4,6 +4,7 @@
 //! two sums over the prefix: no order within is needed.
 
 use crate::candidates::{Candidates, MET};
+use crate::math;
 
 /// As many of the best are all that transformers looks at.
 const BEST: usize = 100;
@@ -18,7 +19,7 @@ pub(super) fn apply(candidates: &mut Candidates<'_>, share: Option<f64>, min_kee
     }
     let limit = share * candidates.entropy();
     let rank = candidates.longest_prefix(|mass, terms| {
-        let held = if whole { terms } else { terms / mass + mass.ln() };
+        let held = if whole { terms } else { terms / mass + math::ln(mass) };
         held * MET <= limit
     });
     candidates.keep_best(rank.max(min_keep));

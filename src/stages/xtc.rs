@@ -1,6 +1,7 @@
 //! XTC, "exclude top choices" (text-generation-webui, pull request 6335).
 
 use crate::candidates::Candidates;
+use crate::math;
 use crate::params::Params;
 
 /// If the coin falls below the probability: of the candidates with `P >= threshold`, all but the least likely go, of equals
@@ -9,6 +10,6 @@ pub(super) fn apply(candidates: &mut Candidates<'_>, params: &Params, min_keep: 
     if coin >= params.xtc_probability? {
         return None;
     }
-    let limit = params.xtc_threshold.ln();
+    let limit = math::ln(params.xtc_threshold);
     Some(candidates.exclude_likely(limit, &params.xtc_protect, min_keep, params.readings.xtc_or_nothing))
 }

@@ -28,7 +28,7 @@ DRY = ["dry_multiplier", "dry_base", "dry_allowed_length", "dry_window", "dry_br
 
 GROUPS: dict[str, tuple[str, list[Section]]] = {
     "Hard rules": (
-        "They run first, in this order. What they remove, nothing brings back.",
+        "Hard rules run first, in this order. No later stage brings back a token that they remove.",
         [
             ("mask", [rules.mask], []),
             ("allowed_ids", [rules.allowed_ids], ["allowed_ids"]),
@@ -38,7 +38,7 @@ GROUPS: dict[str, tuple[str, list[Section]]] = {
         ],
     ),
     "Changes of single scores": (
-        "Each change is rounded once to float32 and held inside its finite range. What is impossible stays so.",
+        "Each result is rounded once to float32 and kept within its finite range. What is impossible stays impossible.",
         [
             ("logit_bias", [rules.logit_bias], ["logit_bias"]),
             ("custom", [rules.custom], ["processors"]),
@@ -55,7 +55,7 @@ GROUPS: dict[str, tuple[str, list[Section]]] = {
         ],
     ),
     "Temperature": (
-        "It rewrites no score: chances are those of scores divided by it, which is written out where scores change.",
+        "Probabilities are those of the scores divided by it. Scores are only rewritten if a later stage changes them.",
         [
             (
                 "temperature",
@@ -76,7 +76,7 @@ GROUPS: dict[str, tuple[str, list[Section]]] = {
         ],
     ),
     "Policies": (
-        "They come last, and remember what was drawn.",
+        "A policy runs last, and remembers what was drawn.",
         [
             (
                 "mirostat",
@@ -103,19 +103,19 @@ ABOUT_ALL = ("order", "min_keep", "readings")
 OPENING = """\
 # Definitions
 
-What each stage means. This page is put together from the docstrings of `sortition.reference` by `make definitions`; its
-examples are run by the tests, and the Rust core is held to the same functions, token for token. Where named stacks read
-a definition in another way, [Profiles](profiles.md) says so.
+This page says what each stage means. `make definitions` writes it from the docstrings of `sortition.reference`. The
+tests run its examples, and check that the Rust core agrees with the same functions, token for token. Other stacks
+define some stages differently; [Profiles](profiles.md) lists these differences.
 
 The stages run in this order, unless `order` says otherwise:
-{order}; and a policy, if there is one, before the draw.
+{order}. A policy, if there is one, comes last, before the draw.
 
-Chances are those of the candidates left so far. Nothing is ever random about equals: the lower id goes first. Scores
-are float32, sums and limits float64. `None`, or for a list nothing, switches a stage off.
+Probabilities are always those of the candidates left so far. Ties are never broken at random: the lower id comes first.
+Scores are float32; sums and limits are float64. `None` (or an empty list) switches a stage off.
 
 {about_all}
 
-The examples begin with
+The examples assume these imports:
 
 ```pycon
 >>> import numpy as np

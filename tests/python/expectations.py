@@ -85,8 +85,8 @@ def scores(case: Case, side: Side, want: list[float]) -> None:
 @expectation
 def probs(case: Case, side: Side, want: list[float]) -> None:
     result = processed(case, side).astype(np.float64)
-    chance = np.exp(result - result.max())
-    close(chance / chance.sum(), want)
+    probability = np.exp(result - result.max())
+    close(probability / probability.sum(), want)
 
 
 @expectation
@@ -124,10 +124,10 @@ def frequency(case: Case, side: Side, want: dict[str, Any]) -> None:
 
 
 def verified(case: Case, side: Side, seed: int) -> list[int]:
-    """Verify one drafted token, drawn from the draft's own chances by a generator of its own, with and without them."""
-    chances = case.get("draft_probs")
-    draft = [int(np.random.default_rng(seed).choice(len(chances), p=chances))]
-    known = (logarithm(chances)[None],) if seed % 2 else ()
+    """Verify one drafted token, drawn from the draft's probabilities by another generator, with and without these."""
+    probabilities = case.get("draft_probs")
+    draft = [int(np.random.default_rng(seed).choice(len(probabilities), p=probabilities))]
+    known = (logarithm(probabilities)[None],) if seed % 2 else ()
     return side.verify(case.sampler(side, seed=seed), [case.row()] * 2, draft, *known)
 
 

@@ -1,4 +1,4 @@
-"""How well counts agree with chances: the G-test (Woolf 1957; Sokal and Rohlf, "Biometry")."""
+"""How well counts agree with probabilities: the G-test (Woolf 1957; Sokal and Rohlf, "Biometry")."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FEW = 20
 """Tokens that fewer are expected of are counted together: the statistic follows its law only with many."""
 
 
-def chance_of_more(statistic: float, degrees: int) -> float:
-    """The chance that chi-square with so many degrees of freedom exceeds the statistic.
+def probability_of_more(statistic: float, degrees: int) -> float:
+    """The probability that chi-square with so many degrees of freedom exceeds the statistic.
 
     From the table of the distribution: 11.070 at 5 degrees is the limit of 5 %.
 
-    >>> round(chance_of_more(11.070, 5), 4), round(chance_of_more(5.991, 2), 4)
+    >>> round(probability_of_more(11.070, 5), 4), round(probability_of_more(5.991, 2), 4)
     (0.05, 0.05)
     """
     if statistic <= 0:
@@ -48,19 +48,19 @@ def g_statistic(counts: ArrayLike, expected: ArrayLike) -> float:
     return float(2 * (counts[some] * np.log(counts[some] / expected[some])).sum())
 
 
-def g_test(tokens: np.ndarray, chances: np.ndarray) -> float:
-    """The chance of a larger statistic for tokens that follow these chances; 0 if one came that has none."""
-    counts = np.bincount(tokens, minlength=len(chances))
-    if len(counts) > len(chances) or counts[chances <= 0].any():
+def g_test(tokens: np.ndarray, probabilities: np.ndarray) -> float:
+    """The probability of a larger statistic for tokens that follow these probabilities; 0 if one came that has none."""
+    counts = np.bincount(tokens, minlength=len(probabilities))
+    if len(counts) > len(probabilities) or counts[probabilities <= 0].any():
         return 0.0
-    expected = chances / chances.sum() * len(tokens)
+    expected = probabilities / probabilities.sum() * len(tokens)
     rare = expected < FEW
     counts, expected = (np.append(x[~rare], x[rare].sum()) for x in (counts, expected))
     if expected[-1] < FEW:  # even together: with the last of the others
         counts, expected = (np.append(x[:-2], x[-2:].sum()) for x in (counts, expected))
-    return chance_of_more(g_statistic(counts, expected), len(expected) - 1) if len(expected) > 1 else 1.0
+    return probability_of_more(g_statistic(counts, expected), len(expected) - 1) if len(expected) > 1 else 1.0
 
 
-def assert_follows(tokens: np.ndarray, chances: np.ndarray, false_alarm: float = FALSE_ALARM) -> None:
-    """Hold the tokens to the chances."""
-    assert g_test(tokens, chances) > false_alarm
+def assert_follows(tokens: np.ndarray, probabilities: np.ndarray, false_alarm: float = FALSE_ALARM) -> None:
+    """Hold the tokens to the probabilities."""
+    assert g_test(tokens, probabilities) > false_alarm

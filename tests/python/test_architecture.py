@@ -35,7 +35,7 @@ FLOORS = [
     {"kernels::generic"},
 ]
 # Plain values: whoever wants may know them, and they know only each other.
-VALUES = {"error", "history", "params", "processor", "profile", "rng", "scores", "stage", "state", "threads"}
+VALUES = {"error", "history", "math", "params", "processor", "profile", "rng", "scores", "stage", "state", "threads"}
 # What `kernels` hands down: the types that its table and its loops speak in.
 HANDED_DOWN = {"kernels::Base", "kernels::Block", "kernels::Kernels", "kernels::Readers"}
 

@@ -1,4 +1,4 @@
-"""Tokens come as often as their chances say.
+"""Tokens come as often as their probabilities say.
 
 Every test has fixed seeds, so it passes always or never; the false-alarm rate is that of a right sampler with seeds
 that nobody has tried: 1e-6 for each. The laws of all stages are in test_laws.py, rare tokens in tests/rust/tails.rs,
@@ -21,19 +21,19 @@ WEATHER = {"真": 0.42, "很": 0.18, "不": 0.10, "挺": 0.08, "特别": 0.05}
 VOCAB = 50_000
 
 
-def draws(chances: Any, count: int = 100_000, **params: Any) -> np.ndarray:
+def draws(probabilities: Any, count: int = 100_000, **params: Any) -> np.ndarray:
     """One token for each of `count` streams."""
     with np.errstate(divide="ignore"):
-        row = np.log(np.asarray(chances, np.float64)).astype(np.float32)
+        row = np.log(np.asarray(probabilities, np.float64)).astype(np.float32)
     return np.asarray(sample(np.broadcast_to(row, (count, len(row))), **({"seed": 2026} | params)))
 
 
 def weather() -> tuple[np.ndarray, np.ndarray]:
     """The scores of a vocabulary, and where in it the five words are."""
     places = np.array([31_415, 7, 49_999, 20_000, 16])
-    chances = np.full(VOCAB, (1 - sum(WEATHER.values())) / (VOCAB - len(WEATHER)))
-    chances[places] = list(WEATHER.values())
-    return np.log(chances).astype(np.float32), places
+    probabilities = np.full(VOCAB, (1 - sum(WEATHER.values())) / (VOCAB - len(WEATHER)))
+    probabilities[places] = list(WEATHER.values())
+    return np.log(probabilities).astype(np.float32), places
 
 
 def words(tokens: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -85,7 +85,7 @@ def test_what_a_cut_leaves_shares_in_proportion(params: dict[str, Any], left: li
 
 
 @pytest.mark.parametrize(
-    ("params", "chances"),
+    ("params", "probabilities"),
     [
         # The output was 0 0 1. ln P is negative, so repetition multiplies it: P^2.
         ({"repetition_penalty": 2.0}, [0.5**2, 0.3**2, 0.2]),
@@ -95,21 +95,21 @@ def test_what_a_cut_leaves_shares_in_proportion(params: dict[str, Any], left: li
     ],
     ids=str,
 )
-def test_penalties_change_chances_as_defined(params: dict[str, float], chances: list[float]) -> None:
+def test_penalties_change_chances_as_defined(params: dict[str, float], probabilities: list[float]) -> None:
     """After the output 0 0 1, over many streams."""
     parent = Sampler(SamplingParams(seed=5, **params))
     for token in (0, 0, 1):
         parent.accept(token)
     row = np.log(np.array([0.5, 0.3, 0.2], np.float32))
-    assert_follows(np.array([fork.sample(row) for fork in parent.fork(20_000)]), np.array(chances))
+    assert_follows(np.array([fork.sample(row) for fork in parent.fork(20_000)]), np.array(probabilities))
 
 
 def test_the_tokens_of_one_sequence_are_independent() -> None:
-    """Pairs of neighbours follow the product of their chances: the position moves the coin and nothing else does."""
-    chances = np.array([0.5, 0.3, 0.2])
-    sampler, row = Sampler(SamplingParams(seed=11)), np.log(chances).astype(np.float32)
+    """Pairs of neighbours follow the product of their probabilities: only the position moves the coin."""
+    probabilities = np.array([0.5, 0.3, 0.2])
+    sampler, row = Sampler(SamplingParams(seed=11)), np.log(probabilities).astype(np.float32)
     tokens = np.array([sampler.sample(row) for _ in range(40_000)]).reshape(-1, 2)
-    assert_follows(tokens @ np.array([3, 1]), np.outer(chances, chances).ravel())
+    assert_follows(tokens @ np.array([3, 1]), np.outer(probabilities, probabilities).ravel())
 
 
 def test_xtc_excludes_as_often_as_its_own_coin_says() -> None:

@@ -54,7 +54,7 @@ def test_softmax_is_weight_over_sum_of_weights_to_the_bit(row: np.ndarray, tempe
 
 @given(row=finite_logits(), temperature=st.sampled_from([0.1, 0.5, 1.0, 2.0, 100.0]))
 def test_softmax_is_a_distribution_within_a_few_units_of_the_last_place(row: np.ndarray, temperature: float) -> None:
-    """Relative to each chance, where it is a normal float32; the sum is 1."""
+    """Relative to each probability, where it is a normal float32; the sum is 1."""
     got, want = sortition.softmax(row, temperature=temperature), reference.softmax(row, temperature)
     seen = want > 1e-37
     np.testing.assert_allclose(got[seen], want[seen], rtol=5e-7)

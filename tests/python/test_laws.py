@@ -1,8 +1,8 @@
 """Every stage that tokens are drawn behind, alone and with others: pairs of tokens follow the law of the reference.
 
 The reference says how likely each first token is, and each second one after it: with the history that it has then, with
-what mirostat and adaptive-p remember of it, and with XTC acting or not. So a pair tests the chances, the memory, and
-that the coins of two positions have nothing to do with each other.
+what mirostat and adaptive-p remember of it, and with XTC acting or not. So a pair tests the probabilities, the memory,
+and that the coins of two positions have nothing to do with each other.
 
 Seeds are fixed. Of a right sampler with seeds that nobody has tried, one of all these tests fails once in a million
 times (G-tests, Bonferroni).
@@ -18,7 +18,7 @@ import pytest
 from goodness import assert_follows
 from sortition import Sampler, SamplingParams, reference, sample
 from sortition.reference import steered
-from sortition.reference.weights import chances
+from sortition.reference.weights import probabilities
 
 STREAMS = 30_000
 
@@ -35,7 +35,7 @@ LAWS: dict[str, dict[str, Any]] = {
     "top-k, top-p, min-p, warm": {"temperature": 1.7, "top_k": 5, "top_p": 0.95, "min_p": 0.3},
     "min-p": {"min_p": 0.5},
     "min-keep": {"top_p": 0.1, "min_keep": 3},
-    "min-keep of a cut by chance": {"epsilon": 0.9, "min_keep": 4},
+    "min-keep of a cut by probability": {"epsilon": 0.9, "min_keep": 4},
     "typical": {"typical_p": 0.6},
     "top-n-sigma": {"top_n_sigma": 1.2},
     "min-k": {"min_k": 4.0},
@@ -79,11 +79,11 @@ EACH = 1e-6 / (len(LAWS) + len(LARGE) + 5)
 
 
 def law(row: np.ndarray, params: dict[str, Any], **state: Any) -> np.ndarray:
-    """The chances of the next token."""
+    """The probabilities of the next token."""
     if not params.get("xtc_probability"):
-        return chances(reference.process(row, params, **state))
+        return probabilities(reference.process(row, params, **state))
     acts = params["xtc_probability"]
-    on, off = (chances(reference.process(row, params | {"xtc_probability": p}, **state)) for p in (1.0, 0.0))
+    on, off = (probabilities(reference.process(row, params | {"xtc_probability": p}, **state)) for p in (1.0, 0.0))
     return acts * on + (1 - acts) * off
 
 
@@ -91,17 +91,17 @@ def remembered(row: np.ndarray, params: dict[str, Any], token: int, **state: Any
     """What the policies remember after a first token."""
     if params.get("mirostat"):
         tau, eta = params["mirostat_tau"], params["mirostat_eta"]
-        chance = chances(reference.process(row, params, **state))[token]
-        return {"mu": steered.next_mu(2 * tau, chance, tau=tau, eta=eta)}
+        probability = probabilities(reference.process(row, params, **state))[token]
+        return {"mu": steered.next_mu(2 * tau, probability, tau=tau, eta=eta)}
     if params.get("adaptive_target") is not None:
         start = steered.Average.start(params["adaptive_target"], params["adaptive_decay"])
-        chance = chances(reference.process(row, params | {"adaptive_target": None}, **state))[token]
-        return {"average": steered.next_average(start, chance, params["adaptive_decay"])}
+        probability = probabilities(reference.process(row, params | {"adaptive_target": None}, **state))[token]
+        return {"average": steered.next_average(start, probability, params["adaptive_decay"])}
     return {}
 
 
 def law_of_pairs(row: np.ndarray, params: dict[str, Any], prompt: list[int]) -> np.ndarray:
-    """The chances of a first token and of a second, flat."""
+    """The probabilities of a first token and of a second, flat."""
     first = law(row, params, prompt=prompt)
     pairs = np.zeros((len(row), len(row)))
     for token in np.flatnonzero(first):

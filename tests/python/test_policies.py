@@ -12,7 +12,7 @@ from goodness import assert_follows
 from sortition import ParameterError, Sampler, SamplingParams
 
 ZIPF = np.log(1.0 / np.arange(1, 5001)).astype(np.float32)
-"""Chances by Zipf's law over 5,000 tokens: an entropy of 9.3 bits, which leaves room to steer."""
+"""Probabilities by Zipf's law over 5,000 tokens: an entropy of 9.3 bits, which leaves room to steer."""
 
 
 def surprise(draw: Any) -> float:
@@ -29,7 +29,7 @@ def test_mirostat_brings_the_surprise_to_tau(version: int, tau: float) -> None:
 
 
 def test_mirostat_2_keeps_what_surprises_by_at_most_mu() -> None:
-    """At first mu is twice tau: 2 bits keep chances of a quarter and more, and the best is kept in any case."""
+    """At first mu is twice tau: 2 bits keep probabilities of a quarter and more, and the best is kept in any case."""
     row = np.log(np.array([0.5, 0.25, 0.125, 0.125], np.float32))
     assert np.isfinite(Sampler(SamplingParams(mirostat=2, mirostat_tau=1.0)).process(row)).tolist() == [1, 1, 0, 0]
     assert np.isfinite(Sampler(SamplingParams(mirostat=2, mirostat_tau=0.1)).process(row)).tolist() == [1, 0, 0, 0]
@@ -37,10 +37,10 @@ def test_mirostat_2_keeps_what_surprises_by_at_most_mu() -> None:
 
 def test_adaptive_p_prefers_chances_near_its_target() -> None:
     """Scores 5 - 10 d^2 / (1 + d), d the distance from .3 in widths of .3, for the first token."""
-    chances = np.array([0.45, 0.3, 0.2, 0.05])
-    distance = np.abs(chances - 0.3) / 0.3
+    probabilities = np.array([0.45, 0.3, 0.2, 0.05])
+    distance = np.abs(probabilities - 0.3) / 0.3
     preferred = np.exp(5 - 10 * distance**2 / (1 + distance))
-    row = np.log(chances).astype(np.float32)
+    row = np.log(probabilities).astype(np.float32)
     params = SamplingParams(adaptive_target=0.3, seed=3)
     tokens = [Sampler(params, stream=stream).sample(row) for stream in range(20_000)]
     assert_follows(np.array(tokens), preferred)
@@ -96,7 +96,7 @@ def test_forks_of_a_steered_sampler_are_steered_each_by_its_own_tokens(params: d
 
 @pytest.mark.parametrize("params", POLICIES, ids=str)
 def test_a_token_chosen_elsewhere_leaves_the_memory_alone(params: dict[str, Any]) -> None:
-    """Nothing is known of its chance: the limit of the next token is as before."""
+    """Nothing is known of its probability: the limit of the next token is as before."""
     sampler = Sampler(SamplingParams(**params, seed=9))
     sampler.sample(ZIPF)
     before = limit(sampler)

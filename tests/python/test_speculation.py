@@ -1,7 +1,7 @@
-"""What stands of a draft, and what comes in its place, follows the model's chances, whatever the draft's are.
+"""What stands of a draft, and what comes in its place, follows the model's probabilities, whatever the draft's are.
 
-Three tokens in a row are held to the joint chances that the reference computes step by step, by a G-test. Seeds are
-fixed, so a test passes always or never; the false-alarm rate is that of a right sampler with seeds that nobody has
+Three tokens in a row are held to the joint probabilities that the reference computes step by step, by a G-test. Seeds
+are fixed, so a test passes always or never; the false-alarm rate is that of a right sampler with seeds that nobody has
 tried: 1e-6 for each.
 """
 
@@ -35,7 +35,7 @@ DRAFTS: dict[str, list[list[float]]] = {
     "next to zero": [[1e-30, 1.0, 1e-30, 1e-30, 1e-30], [1e-9, 1e-9, 1.0, 1e-9, 1e-9]],
     "even": [[0.20] * 5, [0.20] * 5],
 }
-"""The chances of the draft's two tokens."""
+"""The probabilities of the draft's two tokens."""
 
 STAGES: dict[str, dict[str, Any]] = {
     "none": {},
@@ -51,12 +51,12 @@ PROMPT = [0, 1, 4, 0]
 
 
 def joint_chances(params: dict[str, Any]) -> np.ndarray:
-    """Of every three tokens in a row: the product of the chances that each has after those before it."""
-    chances = np.zeros((5,) * len(ROWS))
+    """Of every three tokens in a row: the product of the probabilities that each has after those before it."""
+    probabilities = np.zeros((5,) * len(ROWS))
 
-    def walk(tokens: tuple[int, ...], chance: float, memory: dict[str, Any]) -> None:
+    def walk(tokens: tuple[int, ...], probability: float, memory: dict[str, Any]) -> None:
         if len(tokens) == len(ROWS):
-            chances[tokens] = chance
+            probabilities[tokens] = probability
             return
         for token in range(5):
             here = np.zeros(5)
@@ -68,26 +68,26 @@ def joint_chances(params: dict[str, Any]) -> np.ndarray:
             state = {"prompt": PROMPT, "output": tokens, **memory}
             drawn = reference.draw(ROWS[len(tokens)], params, choose=choose, **state)
             if here[token] > 0:
-                walk((*tokens, token), chance * here[token], {"mu": drawn.mu, "average": drawn.average})
+                walk((*tokens, token), probability * here[token], {"mu": drawn.mu, "average": drawn.average})
 
     walk((), 1.0, {})
-    return chances
+    return probabilities
 
 
-def agreement(tokens: np.ndarray, chances: np.ndarray) -> float:
-    """Of triples of tokens with their chances: see `goodness.g_test`."""
-    return g_test(np.ravel_multi_index(tuple(tokens.T), chances.shape), chances.ravel())
+def agreement(tokens: np.ndarray, probabilities: np.ndarray) -> float:
+    """Of triples of tokens with their probabilities: see `goodness.g_test`."""
+    return g_test(np.ravel_multi_index(tuple(tokens.T), probabilities.shape), probabilities.ravel())
 
 
-def drawn_from(chances: list[list[float]], seed: int = 2026) -> np.ndarray:
+def drawn_from(probabilities: list[list[float]], seed: int = 2026) -> np.ndarray:
     """A draft of two for each stream, by a generator of its own."""
     rng = np.random.default_rng(seed)
-    return np.stack([rng.choice(5, COUNT, p=row) for row in chances], axis=1)
+    return np.stack([rng.choice(5, COUNT, p=row) for row in probabilities], axis=1)
 
 
-def logs(chances: list[list[float]]) -> np.ndarray:
+def logs(probabilities: list[list[float]]) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        return np.log(chances)
+        return np.log(probabilities)
 
 
 def three(sampler: Sampler, draft: Any, *logits: Any) -> list[int]:
@@ -150,14 +150,14 @@ def test_as_many_drafted_tokens_stand_as_the_chances_have_in_common() -> None:
     params, draft = STAGES["penalties and top-k"], DRAFTS["near"]
     drafts = drawn_from(draft)
     scores = reference.process(ROWS[0], params, prompt=PROMPT)
-    share = float(np.minimum(weights.chances(scores), draft[0]).sum())
+    share = float(np.minimum(weights.probabilities(scores), draft[0]).sum())
     stood = np.mean(speculated(params, drafts, logs(draft))[:, 0] == drafts[:, 0])
     # A token that comes in the place of a drafted one is never the same.
     assert abs(stood - share) < 5 * math.sqrt(share * (1 - share) / COUNT)
 
 
 def test_of_a_draft_from_the_same_chances_every_token_stands() -> None:
-    """The quotient of the chances is 1, and every coin is below."""
+    """The quotient of the probabilities is 1, and every coin is below."""
     logits = ROWS[:2]
     for sampler in Sampler(SamplingParams(seed=3)).fork(2000):
         twin = Sampler(SamplingParams(seed=4), stream=sampler.stream)

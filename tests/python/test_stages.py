@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cases import ReferenceSampler
 from sortition import Profile, Sampler, SamplingParams
 from sortition.reference import profiles
-from sortition.reference.weights import log_chances
+from sortition.reference.weights import log_probabilities
 from strategies import finite_logits, histories, masks, seeds, stage_params
 
 READINGS = sorted({name for stack in profiles.PROFILES for name in Profile.named(stack).readings})
@@ -61,7 +61,7 @@ def test_every_subset_and_order_keeps_what_the_reference_keeps(request: dict[str
     got = ours.process(request["row"], mask=request["mask"])
     want = theirs.process(request["row"], mask=request["mask"])
     assert np.flatnonzero(np.isfinite(got)).tolist() == np.flatnonzero(np.isfinite(want)).tolist()
-    assert log_chances(got) == pytest.approx(log_chances(want), rel=1e-6, abs=1e-6)
+    assert log_probabilities(got) == pytest.approx(log_probabilities(want), rel=1e-6, abs=1e-6)
 
 
 @given(request=requests())

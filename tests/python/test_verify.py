@@ -1,6 +1,6 @@
 """Verification of a draft: the tokens that stand, and the one after, as if there had been no draft.
 
-That they follow the model's chances is in test_speculation.py.
+That they follow the model's probabilities is in test_speculation.py.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def draft_logits(row: int, token: int, score: float) -> np.ndarray:
 BAD_DRAFTS: dict[str, tuple[np.ndarray, int, tuple[str, ...]]] = {
     "NaN": (draft_logits(1, 2, NAN), 2, ("row 1: draft_logits: token 2 has the score NaN", "finite or -inf")),
     "+inf": (draft_logits(1, 2, INF), 2, ("row 1: draft_logits: token 2 has the score inf", "finite or -inf")),
-    "no chance": (draft_logits(1, 0, -INF), 0, ("row 1: draft_logits: token 0 of draft has the score -inf",)),
+    "an impossible token": (draft_logits(1, 0, -INF), 0, ("row 1: draft_logits: token 0 of draft has the score -inf",)),
 }
 
 

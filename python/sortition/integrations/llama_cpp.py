@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition.errors import MissingExtra, ParameterError
+from sortition._extras import extra
+from sortition.errors import ParameterError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -86,11 +87,8 @@ def logits(context: Any, rows: int, vocab_size: int) -> Scores:
         MissingExtra: `llama_cpp` is not installed.
         ParameterError: the context does not have so many rows.
     """
-    try:
+    with extra("llama-cpp", "this engine needs the package llama-cpp-python"):
         import llama_cpp
-    except ImportError as error:
-        msg = 'this engine needs the package llama-cpp-python: pip install "sortition[llama-cpp]"'
-        raise MissingExtra(msg) from error
     pointer = llama_cpp.llama_get_logits_ith(context, -rows) if rows > 0 else None  # counted from the last
     if not pointer:
         msg = f"rows must be in [1, number of tokens of the last batch that asked for scores], got {rows}"

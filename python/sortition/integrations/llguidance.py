@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition.errors import MissingExtra, ModelError
+from sortition._extras import extra
+from sortition.errors import ModelError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,11 +33,8 @@ def tokenizer(tokenizer: Tokenizer, vocab_size: int) -> Any:
     Raises:
         MissingExtra: `llguidance` is not installed.
     """
-    try:
+    with extra("llguidance", "these masks need the package llguidance"):
         import llguidance
-    except ImportError as error:
-        msg = 'these masks need the package llguidance: pip install "sortition[llguidance]"'
-        raise MissingExtra(msg) from error
     return llguidance.LLTokenizer(llguidance.TokenizerWrapper(_Vocabulary(tokenizer, vocab_size)))
 
 

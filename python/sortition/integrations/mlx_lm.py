@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition.errors import MissingExtra
+from sortition._extras import extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,9 +63,6 @@ def _row(mx: Any, scores: Any) -> Any:
 
 
 def _mlx() -> Any:
-    try:
+    with extra("mlx", "this needs the package mlx"):
         import mlx.core
-    except ImportError as error:
-        msg = 'this needs the package mlx: pip install "sortition[mlx]"'
-        raise MissingExtra(msg) from error
     return mlx.core

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition.errors import MissingExtra
+from sortition._extras import extra
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,11 +32,8 @@ def vocabulary(tokenizer: Tokenizer, vocab_size: int) -> Any:
     Raises:
         MissingExtra: `outlines_core` is not installed.
     """
-    try:
+    with extra("outlines-core", "these masks need the package outlines-core"):
         import outlines_core
-    except ImportError as error:
-        msg = 'these masks need the package outlines-core: pip install "sortition[outlines-core]"'
-        raise MissingExtra(msg) from error
     special = {*tokenizer.special_tokens.values(), *tokenizer.eos_ids}
     ids: defaultdict[bytes, list[int]] = defaultdict(list)
     for token in range(vocab_size):

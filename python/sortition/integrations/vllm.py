@@ -34,10 +34,10 @@ class Requests:
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Refuse a request whose parameters are none.
+        """Refuse a request with invalid parameters.
 
         Raises:
-            ParameterError: which is a `ValueError`, as the engine wants it.
+            ParameterError: a parameter is invalid. It is a `ValueError`, which the engine expects.
         """
         _params(sampling_params)
 

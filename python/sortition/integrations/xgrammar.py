@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sortition.errors import MissingExtra, ParameterError
+from sortition._extras import extra
+from sortition.errors import ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,11 +21,8 @@ __all__ = ["Matcher", "tokenizer_info"]
 
 
 def _xgrammar() -> Any:
-    try:
+    with extra("xgrammar", "these masks need the package xgrammar"):
         import xgrammar
-    except ImportError as error:
-        msg = 'these masks need the package xgrammar: pip install "sortition[xgrammar]"'
-        raise MissingExtra(msg) from error
     return xgrammar
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sortition._checks import integer, refuse
-from sortition.errors import MissingExtra, ModelError
+from sortition._extras import extra
+from sortition.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,12 +82,9 @@ class BpeTokenizer:
         if self._chat_template is None:
             msg = "this model has no chat template"
             raise ModelError(msg)
-        try:
+        with extra("smollm2", "a chat template needs the package jinja2"):
             import jinja2
             from jinja2.sandbox import ImmutableSandboxedEnvironment
-        except ImportError as error:
-            msg = 'a chat template needs the package jinja2: pip install "sortition[smollm2]"'
-            raise MissingExtra(msg) from error
         environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
         try:
             template = environment.from_string(self._chat_template)
@@ -97,12 +95,9 @@ class BpeTokenizer:
 
 
 def _build(names: Sequence[str], merges: Sequence[str], special: Sequence[str]) -> Any:
-    try:
+    with extra("smollm2", "this model needs the package tokenizers"):
         import tokenizers
         from tokenizers import models, pre_tokenizers
-    except ImportError as error:
-        msg = 'this model needs the package tokenizers: pip install "sortition[smollm2]"'
-        raise MissingExtra(msg) from error
     vocabulary = {name: index for index, name in enumerate(names)}
     pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in merges)]
     tokenizer = tokenizers.Tokenizer(models.BPE(vocabulary, pairs))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition.errors import MissingExtra, ModelError
+from sortition._extras import extra
+from sortition.errors import ModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,13 +31,10 @@ def read_llama(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
 
     Raises:
         MissingExtra: the `gguf` package is not installed.
-        ModelError: the file is no GGUF, or holds another kind of model.
+        ModelError: the file is not a GGUF file, or holds another kind of model.
     """
-    try:
+    with extra("smollm2", "reading this model needs the package gguf"):
         import gguf
-    except ImportError as error:
-        msg = 'reading this model needs the package gguf: pip install "sortition[smollm2]"'
-        raise MissingExtra(msg) from error
     try:
         reader = gguf.GGUFReader(path)
     except (ValueError, IndexError) as error:

@@ -2,8 +2,8 @@
 
 Anything with `forward(tokens) -> logits` is a model; no base class, nothing to register. A model holds the context
 of ONE sequence, and every call appends to it: a prompt is one call with many tokens (prefill), a step is one call
-with one token. What a model cannot do it leaves out: the optional methods are protocols of their own, and who needs
-one asks with `isinstance`.
+with one token. The optional methods are protocols of their own: a model that cannot do something leaves the method out,
+and code that needs it asks with `isinstance`.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Truncatable(Protocol):
 
 @runtime_checkable
 class Forkable(Protocol):
-    """A model that can be had twice."""
+    """A model that can be copied with its context."""
 
     def fork(self) -> Self:
-        """An independent model with the same context; weights are shared, what either reads later is not."""
+        """An independent model with the same context. Weights may be shared; tokens read later are not."""
         ...
 
 
@@ -64,7 +64,7 @@ class Forkable(Protocol):
 class Tokenizer(Protocol):
     """Text to token ids, and token ids to bytes.
 
-    Bytes, as a token may be a part of a character. Decoding is the loop's business: see `sortition.text`.
+    A token is bytes, because it may be a part of a character. `sortition.text` decodes them.
     """
 
     @property

@@ -37,7 +37,7 @@ class ScriptedModel:
         tokenizer: what `stream` and `generate` use to read and write text.
 
     Raises:
-        ParameterError: `scores` is neither, or one of the rows is no row of numbers.
+        ParameterError: `scores` is neither, or one of the rows is not a row of numbers.
 
     >>> model = ScriptedModel([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0]])
     >>> model.forward([7, 7]), model.forward([2]), model.context
@@ -73,7 +73,7 @@ class ScriptedModel:
     def from_pieces(
         cls, pieces: Sequence[str | bytes], *, eos: Sequence[str] = ("<eos>",), eos_from: int | None = None
     ) -> ScriptedModel:
-        """A model that says the pieces, each with one token, and then prefers the last of its end tokens.
+        """A model that says the pieces in order, one token each, and then prefers the last of its end tokens.
 
         The ids of the pieces are 0, 1, …; those of the end tokens follow. From piece `eos_from` on it prefers the end
         token, by default behind the last piece. The second best is always the next piece, if there is one.
@@ -165,7 +165,7 @@ class PieceTokenizer:
         eos: the names of the end tokens, which follow the pieces.
 
     Raises:
-        ParameterError: a piece is neither text nor bytes, a name is no text or comes twice.
+        ParameterError: a piece is neither text nor bytes, or a name is not text or occurs twice.
 
     `encode` takes the longest piece that fits, from left to right.
 
@@ -225,7 +225,7 @@ class PieceTokenizer:
 
 
 def _listed(name: str, legal: str, items: Any) -> Iterable[Any]:
-    """What can be iterated and is no text, which would fall into letters."""
+    """An iterator over `items`; text is refused, as it would be split into letters."""
     if isinstance(items, (str, bytes)):
         refuse(name, legal, items)
     try:

@@ -1,12 +1,12 @@
-"""Decoded weights kept under the user's cache folder, so that a model opens at once the second time.
+"""Decoded weights, kept in the user's cache folder so that a model opens quickly the second time.
 
 One file holds everything: a fixed start (magic, lengths, checksums), a JSON header (metadata, and where each array
 is), and the float32 arrays, which are mapped into memory. A file is named by the hash of the model file that it was
-made from, so it cannot be outdated; it is checked against its checksums, so one that is broken is made again; and it
-is renamed into place when it is whole, so that any number of processes may open and make it at the same time.
+made from, so it cannot be outdated. It is verified by its checksums, so a damaged one is made again. It is renamed into
+place once it is complete, so any number of processes may open and make it at the same time.
 
-The folder is `SORTITION_CACHE_DIR` if that is set (empty: keep nothing), else the system's place for caches.
-A folder that cannot be written to costs time, and is no error.
+The folder is `SORTITION_CACHE_DIR` if that is set (an empty value keeps nothing), else the system's cache folder. If it
+cannot be written to, the weights are decoded every time; that is not an error.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def cache_folder() -> Path | None:
 
 
 def _read(path: Path) -> Contents | None:
-    """The contents of a cache file, or `None` if there is none, or none that is whole."""
+    """The contents of a cache file, or `None` if it does not exist or is damaged."""
     try:
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

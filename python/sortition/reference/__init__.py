@@ -1,16 +1,16 @@
 """The whole specification again, in NumPy that is meant to be read.
 
-What a stage means is defined here in the fewest lines that say it; the Rust core must agree with it, token for token.
-Nothing in the package imports this one: tests and benchmarks do. It imports NumPy and nothing else of the package,
-so that an error in the package cannot hide here.
+Each stage is defined here in as few lines as possible, and the Rust core must agree with it, token for token. Only
+tests and benchmarks import this package. It imports NumPy and nothing of `sortition` outside itself, so that an error
+there cannot hide here.
 
-The pair (scores, temperature) runs through all of it: `scores` is a float32 row in which -inf marks a token that is out
-and `temperature` divides the scores wherever chances are needed. Read in this order:
+Every stage works on a pair (scores, temperature): `scores` is a float32 row in which -inf marks a token that is no
+longer possible, and `temperature` divides the scores wherever probabilities are needed. Read in this order:
 
 ============  ======================================================================
 `philox`      the generator, and the coin of one position
 `weights`     the weight of a candidate, to the bit; the pick among weights
-`rules`       what a token may never be: mask, lists of ids, bad words, min_tokens
+`rules`       which tokens are impossible: mask, lists of ids, bad words, min_tokens
 `penalties`   what the history does to the scores
 `cuts`        which candidates stay
 `steered`     mirostat in the place of the cuts, and adaptive-p behind them

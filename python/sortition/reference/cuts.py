@@ -1,7 +1,8 @@
 """Cuts: which candidates stay. Each takes scores, a temperature and its own value, and returns a boolean row.
 
-Chances are those of the candidates left so far, renormalised. "Best first" is by score, equal scores by id. A limit met
-within 2^-20, relative, counts as met. Every cut keeps at least `min_keep` candidates, the best in its own order.
+Probabilities are those of the candidates left so far, renormalised. "Best first" means by descending score, and by
+ascending id among equal scores. A limit that is missed by no more than a factor of 2^-20 counts as met. Every cut keeps
+at least `min_keep` candidates, the best in its own order.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sortition.reference.weights import MET, Floats, Scores, best_first, chances, entropy_of, log_chances, log_mass
+from sortition.reference.weights import (
+    MET,
+    Floats,
+    Scores,
+    best_first,
+    entropy_of,
+    log_mass,
+    log_probabilities,
+    probabilities,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -36,7 +46,9 @@ Keep = NDArray[np.bool_]
 
 
 def top_k(scores: Scores, _temperature: float, k: int, *, min_keep: int = 1, ties: bool = False) -> Keep:
-    """Keep the k best; of those equal to the k-th the lower ids, or with `ties` all (arXiv 1805.04833).
+    """Keep the k best candidates (arXiv 1805.04833).
+
+    Of several that equal the k-th, those with the lower ids stay; with `ties`, all of them stay.
 
     >>> top_k(np.array([3, 2, 2, 1], np.float32), 1.0, 2)
     array([ True,  True, False, False])
@@ -54,9 +66,9 @@ def top_k(scores: Scores, _temperature: float, k: int, *, min_keep: int = 1, tie
 
 
 def top_p(scores: Scores, temperature: float, p: float, *, min_keep: int = 1) -> Keep:
-    """Keep the shortest prefix, best first, whose mass is at least p (arXiv 1904.09751). p = 1 cuts nothing.
+    """Keep the shortest prefix, best first, whose probability is at least p (arXiv 1904.09751). p = 1 cuts nothing.
 
-    .4 + .3 falls short of .8, so the third stays:
+    Here .4 + .3 falls short of .8, so the third token stays as well:
 
     >>> top_p(np.log(np.array([0.4, 0.3, 0.2, 0.1], np.float32)), 1.0, 0.8)
     array([ True,  True,  True, False])
@@ -64,13 +76,13 @@ def top_p(scores: Scores, temperature: float, p: float, *, min_keep: int = 1) ->
     if p >= 1:
         return scores > -np.inf
     order = best_first(scores)
-    return prefix(scores, order, reaching(chances(scores, temperature)[order], p), min_keep)
+    return prefix(scores, order, reaching(probabilities(scores, temperature)[order], p), min_keep)
 
 
 def min_p(scores: Scores, temperature: float, p: float, *, min_keep: int = 1) -> Keep:
-    """Keep what has at least p times the chance of the best (arXiv 2407.01082). p = 0 cuts nothing.
+    """Keep tokens with at least p times the probability of the best (arXiv 2407.01082). p = 0 cuts nothing.
 
-    It is a limit on scores: the best, plus T ln p.
+    This is a limit on scores: the best score plus T ln p.
 
     >>> min_p(np.log(np.array([0.5, 0.25, 0.125, 0.125], np.float32)), 1.0, 0.5)
     array([ True,  True, False, False])
@@ -84,21 +96,22 @@ def min_p(scores: Scores, temperature: float, p: float, *, min_keep: int = 1) ->
 def typical(
     scores: Scores, temperature: float, mass: float, *, min_keep: int = 1, ties: bool = False, exceed: bool = False
 ) -> Keep:
-    """Keep the candidates whose surprise is closest to the entropy until their mass reaches `mass` (arXiv 2202.00666).
+    """Keep the candidates whose surprise is closest to the entropy, up to a total of `mass` (arXiv 2202.00666).
 
-    `ties` also keeps all that are as close as the last one kept; with `exceed` the mass must be exceeded.
+    The surprise of a token is -ln P. With `ties`, all that are as close as the last one kept stay as well; with
+    `exceed`, the total must exceed `mass` and not only reach it.
 
-    The entropy of .6 .2 .1 .1 is 1.09, and the surprise of .2 is 1.61, closer than .51 of the first and 2.30:
+    The entropy of .6 .2 .1 .1 is 1.09. The surprise of the second token, 1.61, is closer to it than .51 and 2.30:
 
     >>> typical(np.log(np.array([0.6, 0.2, 0.1, 0.1], np.float32)), 1.0, 0.15)
     array([False,  True, False, False])
     """
     if mass >= 1:
         return scores > -np.inf
-    distance = np.abs(entropy_of(scores, temperature) + log_chances(scores, temperature))
+    distance = np.abs(entropy_of(scores, temperature) + log_probabilities(scores, temperature))
     ids = np.flatnonzero(scores > -np.inf)
     order = ids[np.argsort(distance[ids], kind="stable")]
-    count = max(reaching(chances(scores, temperature)[order], mass, exceed=exceed), min_keep)
+    count = max(reaching(probabilities(scores, temperature)[order], mass, exceed=exceed), min_keep)
     keep = prefix(scores, order, count, min_keep)
     if ties:
         keep |= (scores > -np.inf) & (distance <= distance[order[min(count, len(order)) - 1]])
@@ -106,7 +119,7 @@ def typical(
 
 
 def epsilon(scores: Scores, temperature: float, limit: float, *, min_keep: int = 1, ties: bool = False) -> Keep:
-    """Keep chances of at least `limit` (arXiv 2210.15191).
+    """Keep tokens with a probability of at least `limit` (arXiv 2210.15191).
 
     >>> epsilon(np.log(np.array([0.5, 0.25, 0.25], np.float32)), 1.0, 0.3)
     array([ True, False, False])
@@ -115,9 +128,9 @@ def epsilon(scores: Scores, temperature: float, limit: float, *, min_keep: int =
 
 
 def eta(scores: Scores, temperature: float, value: float, *, min_keep: int = 1, ties: bool = False) -> Keep:
-    """Keep chances of at least min(eta, sqrt(eta) e^-H), H the entropy (arXiv 2210.15191).
+    """Keep tokens with a probability of at least min(eta, sqrt(eta) e^-H), where H is the entropy (arXiv 2210.15191).
 
-    Two equal chances: e^-H is 1/2, sqrt(.64)/2 = .4.
+    With two equal probabilities e^-H is 1/2, so the limit is sqrt(.64)/2 = .4:
 
     >>> eta(np.zeros(2, np.float32), 1.0, 0.64)
     array([ True,  True])
@@ -127,9 +140,9 @@ def eta(scores: Scores, temperature: float, value: float, *, min_keep: int = 1, 
 
 
 def top_a(scores: Scores, temperature: float, a: float, *, min_keep: int = 1) -> Keep:
-    """Keep chances of at least a times the square of the best (KoboldAI).
+    """Keep tokens with a probability of at least a times the square of the best one's (KoboldAI).
 
-    .6 * .5^2 = .15:
+    The limit is .6 * .5^2 = .15:
 
     >>> top_a(np.log(np.array([0.5, 0.25, 0.125, 0.125], np.float32)), 1.0, 0.6)
     array([ True,  True, False, False])
@@ -139,9 +152,9 @@ def top_a(scores: Scores, temperature: float, a: float, *, min_keep: int = 1) ->
 
 
 def p_less(scores: Scores, temperature: float, order: float = 2.0, *, min_keep: int = 1) -> Keep:
-    """Keep chances of at least (sum P^q)^(1/(q-1)), q the order (arXiv 2509.23234).
+    """Keep tokens with a probability of at least (sum P^q)^(1/(q-1)), where q is the order (arXiv 2509.23234).
 
-    At order 2 the limit is the chance that two draws agree: .25 + .0625 + .0625 = .375.
+    At order 2 the limit is the probability that two draws give the same token, here .25 + .0625 + .0625 = .375:
 
     >>> p_less(np.log(np.array([0.5, 0.25, 0.25], np.float32)), 1.0)
     array([ True, False, False])
@@ -152,19 +165,20 @@ def p_less(scores: Scores, temperature: float, order: float = 2.0, *, min_keep: 
 
 
 def min_k(scores: Scores, temperature: float, tau: float, *, min_keep: int = 1) -> Keep:
-    """Keep k candidates: those before the steepest drop per rank, or floor(tau / range) where that is more.
+    """Keep the k candidates before the steepest drop of the scores, or floor(tau / range) where that is more.
 
-    Scores best first; the drop before rank i >= 1 is (x[i-1] - x[i]) / (i * range), the first of equal drops counts;
-    the range is that of x / T (arXiv 2604.11012). A range of 0 cuts nothing.
+    With scores x sorted best first, the drop before rank i >= 1 is (x[i-1] - x[i]) / (i * range). Of equal drops the
+    first counts. The range is that of x / T (arXiv 2604.11012); a range of 0 cuts nothing.
 
-    Drops .2, 3.8/2, 1/3; then 1, 1.8/2, 2.2/3, where only the rank makes the first the steepest:
+    The drops are .2, 3.8/2, 1/3 in the first example. In the second they are 1, 1.8/2, 2.2/3, so that the first is the
+    steepest only because of the division by the rank:
 
     >>> min_k(np.array([5, 4.8, 1, 0], np.float32), 1.0, 0.0)
     array([ True,  True, False, False])
     >>> min_k(np.array([5, 4, 2.2, 0], np.float32), 1.0, 0.0)
     array([ True, False, False, False])
 
-    At T = 2 the range of 5 is 2.5, and 5.0 over it is 2:
+    At T = 2 the range is 2.5, so tau = 5 keeps 5 / 2.5 = 2 candidates:
 
     >>> min_k(np.array([5, 4, 2.2, 0], np.float32), 2.0, 5.0)
     array([ True,  True, False, False])
@@ -179,9 +193,9 @@ def min_k(scores: Scores, temperature: float, tau: float, *, min_keep: int = 1) 
 
 
 def top_n_sigma(scores: Scores, _temperature: float, n: float, *, min_keep: int = 1) -> Keep:
-    """Keep scores no further than n population deviations below the best (arXiv 2411.07641).
+    """Keep scores that are at most n standard deviations below the best (arXiv 2411.07641).
 
-    The deviation of 2 and 0 is 1:
+    The standard deviation is that of the population of finite scores. For 2 and 0 it is 1:
 
     >>> top_n_sigma(np.array([2, 0, -np.inf], np.float32), 1.0, 1.9)
     array([ True, False, False])
@@ -192,25 +206,23 @@ def top_n_sigma(scores: Scores, _temperature: float, n: float, *, min_keep: int 
 
 
 def tfs(scores: Scores, temperature: float, z: float, *, min_keep: int = 1) -> Keep:
-    """Tail-free: keep token i while the bends up to it sum to at most z of all bends; the last goes.
+    """Tail-free sampling: keep tokens while their bends add up to at most z of all bends (Phénix and Egan, 2019).
 
-    By Phénix and Egan, 2019.
+    With probabilities p sorted best first, the bend |p[i] - 2 p[i+1] + p[i+2]| belongs to token i + 1. Token 0 always
+    stays, and the last token always goes. z = 1, two candidates, or no bend at all cut nothing.
 
-    Chances best first; the bend |p[i] - 2 p[i+1] + p[i+2]| belongs to token i + 1; token 0 stays. z = 1, two
-    candidates, or no bend at all cut nothing.
-
-    Bends .15 .02 .04, so .71 up to the second:
+    The bends are .15 .02 .04, of which the first is .71 of the sum:
 
     >>> tfs(np.log(np.array([0.5, 0.25, 0.15, 0.07, 0.03], np.float32)), 1.0, 0.75)
     array([ True,  True, False, False, False])
 
-    Bends -.05 .10 .00, of which the first is a third of all and not less than nothing:
+    Before the absolute value is taken the bends are -.05 .10 .00. The first counts as a third of the sum:
 
     >>> tfs(np.log(np.array([0.4, 0.3, 0.15, 0.1, 0.05], np.float32)), 1.0, 0.2)
     array([ True, False, False, False, False])
     """
     order = best_first(scores)
-    p = chances(scores, temperature)[order]
+    p = probabilities(scores, temperature)[order]
     bends = np.abs(p[:-2] - 2 * p[1:-1] + p[2:])
     if z >= 1 or not bends.any():
         return scores > -np.inf
@@ -221,11 +233,11 @@ def tfs(scores: Scores, temperature: float, z: float, *, min_keep: int = 1) -> K
 def top_h(scores: Scores, temperature: float, share: float, *, min_keep: int = 1, whole: bool = False) -> Keep:
     """Keep the longest prefix, best first, whose entropy is at most `share` of the entropy of all (arXiv 2509.02510).
 
-    The entropy of a prefix is that of its own distribution, renormalised; with `whole` it is the sum of its terms in
-    the distribution of all, and all are the best hundred (transformers). A share of 1 cuts nothing; below it, what is
-    too unlikely to have a weight goes.
+    The entropy of a prefix is that of its renormalised distribution. With `whole`, only the best hundred tokens are
+    looked at, and the entropy of a prefix is the sum of its terms in their distribution, without renormalisation
+    (transformers). A share of 1 cuts nothing; with a smaller share, tokens too unlikely to have a weight are removed.
 
-    Of .4 .3 .2 .1 (1.28 nats, of which .55 is .70) the first two, renormalised, hold .68:
+    The entropy of .4 .3 .2 .1 is 1.28 nats, and .55 of it is .70. The first two tokens, renormalised, have .68:
 
     >>> top_h(np.log(np.array([0.4, 0.3, 0.2, 0.1], np.float32)), 1.0, 0.55)
     array([ True,  True, False, False])
@@ -235,7 +247,7 @@ def top_h(scores: Scores, temperature: float, share: float, *, min_keep: int = 1
     if whole:
         scores = np.where(top_k(scores, temperature, max(100, min_keep)), scores, np.float32(-np.inf))
     order = best_first(scores)
-    p = chances(scores, temperature)[order]
+    p = probabilities(scores, temperature)[order]
     terms = np.cumsum(-p * np.log(np.where(p > 0, p, 1.0)))
     mass = np.cumsum(p)
     held = terms if whole else terms / mass + np.log(mass)
@@ -251,17 +263,17 @@ def xtc(
     min_keep: int = 1,
     or_nothing: bool = False,
 ) -> Keep:
-    """Exclude top choices: of the chances of at least `threshold`, keep only the least (text-generation-webui 6335).
+    """Exclude top choices: of the tokens whose probability is at least `threshold`, keep only the least likely.
 
-    A threshold above 1/2, or a single likely candidate, excludes nothing. Of equals at the least the lowest id stays.
-    A protected id counts as likely and is never excluded. With `or_nothing`, to leave fewer than `min_keep` is to do
-    nothing.
+    From text-generation-webui, pull request 6335. A threshold above 1/2, or a single likely token, excludes nothing. If
+    several are the least likely, the one with the lowest id stays. A protected id counts as likely but is never
+    excluded. With `or_nothing`, nothing is excluded if fewer than `min_keep` would be left.
 
     >>> xtc(np.log(np.array([0.5, 0.3, 0.15, 0.05], np.float32)), 1.0, 0.1)
     array([False, False,  True,  True])
     """
     keep = scores > -np.inf
-    ids = np.flatnonzero(keep & (log_chances(scores, temperature) >= np.log(threshold * MET)))
+    ids = np.flatnonzero(keep & (log_probabilities(scores, temperature) >= np.log(threshold * MET)))
     if threshold > 0.5 or len(ids) < 2:  # noqa: PLR2004 - a half and two are the definition
         return keep
     least = ids[np.argmin(scores[ids])]  # argmin: the first of equals
@@ -273,7 +285,7 @@ def xtc(
 
 
 def reaching(mass: Floats, goal: float, *, exceed: bool = False) -> int:
-    """How many of the masses, from the front, it takes to reach the goal, or to exceed it.
+    """How many of the probabilities, from the front, it takes to reach the goal, or to exceed it.
 
     >>> reaching(np.array([0.5, 0.25, 0.25]), 0.75), reaching(np.array([0.5, 0.25, 0.25]), 0.75, exceed=True)
     (2, 3)
@@ -284,8 +296,8 @@ def reaching(mass: Floats, goal: float, *, exceed: bool = False) -> int:
 
 
 def likely(scores: Scores, temperature: float, log_limit: float, min_keep: int, *, ties: bool = False) -> Keep:
-    """Keep chances whose logarithm is at least `log_limit`; `ties` as in `at_least`."""
-    return at_least(scores, log_chances(scores, temperature) >= log_limit + np.log(MET), min_keep, ties=ties)
+    """Keep tokens whose log-probability is at least `log_limit`; `ties` as in `at_least`."""
+    return at_least(scores, log_probabilities(scores, temperature) >= log_limit + np.log(MET), min_keep, ties=ties)
 
 
 def prefix(scores: Scores, order: NDArray[np.intp], count: int, min_keep: int) -> Keep:
@@ -296,7 +308,7 @@ def prefix(scores: Scores, order: NDArray[np.intp], count: int, min_keep: int) -
 
 
 def at_least(scores: Scores, keep: Keep, min_keep: int, *, ties: bool = False) -> Keep:
-    """Return `keep`, or the best `min_keep` candidates where that is fewer; `ties`: and all that equal the last."""
+    """Return `keep`, or the best `min_keep` candidates if it has fewer; with `ties`, also all that equal the last."""
     if int(keep.sum()) >= min(min_keep, int((scores > -np.inf).sum())):
         return keep
     return top_k(scores, 1.0, min_keep, ties=ties)

@@ -1,4 +1,4 @@
-"""The functions that take a row, in float64. All work on the last axis; -inf is a chance of 0."""
+"""The functions that take a row, in float64. All work on the last axis; a score of -inf is a probability of 0."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def entropy(x: ArrayLike) -> Floats:
     >>> float(entropy([0.0, 0.0, -np.inf]).round(6))
     0.693147
     """
-    chance = softmax(x)
-    return np.asarray(-(chance * np.log(np.where(chance > 0, chance, 1.0))).sum(axis=-1))
+    probability = softmax(x)
+    return np.asarray(-(probability * np.log(np.where(probability > 0, probability, 1.0))).sum(axis=-1))
 
 
 def top_k(x: ArrayLike, k: int) -> tuple[NDArray[np.generic], NDArray[np.int64]]:

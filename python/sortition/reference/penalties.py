@@ -34,9 +34,9 @@ def counted(
     window: int | None = None,
     exclude: Iterable[int] = (),
 ) -> NDArray[np.int64]:
-    """How often each id stands in the last `window` tokens of the scope, excluded ids aside.
+    """How often each id occurs in the last `window` tokens of the scope; excluded ids are not counted.
 
-    The scope is "output", or "all": the prompt and then the output. Ids at or above `size` count for nothing.
+    The scope is "output", or "all" for the prompt followed by the output. Ids of `size` and above are ignored.
 
     >>> counted(4, prompt=[0, 3], output=[1, 1, 9], scope="all", window=4, exclude=[3])
     array([0, 2, 0, 0])
@@ -50,9 +50,9 @@ def counted(
 
 
 def repetition(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Scores:
-    """Of each id seen, however often: a score below zero times the penalty, any other divided by it.
+    """For each id that was seen, however often, multiply a score below zero by the penalty, and divide any other by it.
 
-    As transformers reads CTRL (arXiv 1909.05858).
+    This is how transformers implements CTRL (arXiv 1909.05858).
 
     >>> repetition(np.array([2, -2, 1], np.float32), 2.0, np.array([2, 1, 0]))
     array([ 1., -4.,  1.], dtype=float32)
@@ -64,7 +64,7 @@ def repetition(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Scor
 
 
 def frequency(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Scores:
-    """Subtract the penalty once for each time the id was seen (API of OpenAI).
+    """Subtract the penalty once for each time the id was seen (OpenAI API).
 
     >>> frequency(np.array([1, 1], np.float32), 0.5, np.array([3, 0]))
     array([-0.5,  1. ], dtype=float32)
@@ -75,7 +75,7 @@ def frequency(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Score
 
 
 def presence(scores: Scores, penalty: float, count: NDArray[np.int64]) -> Scores:
-    """Subtract the penalty if the id was seen, however often (API of OpenAI).
+    """Subtract the penalty once if the id was seen, however often (OpenAI API).
 
     >>> presence(np.array([1, 1], np.float32), 0.25, np.array([3, 0]))
     array([0.75, 1.  ], dtype=float32)
@@ -95,13 +95,13 @@ def dry(
     window: int | None = None,
     breakers: Collection[Sequence[int]] = (),
 ) -> Scores:
-    """Subtract multiplier * base^(length - allowed_length) from what would continue a repeat that long.
+    """Subtract multiplier * base^(length - allowed_length) from every token that would continue a repeat that long.
 
-    The length of a token's repeat is that of the longest suffix of the context which stood, earlier, right before that
-    token. A breaker (a token sequence) ends the suffix; a breaker of one token is never penalised. The exponent is
-    held where base^exponent leaves float32. From text-generation-webui, pull request 5677.
+    The length of a token's repeat is that of the longest suffix of the context that occurred earlier, directly before
+    that token. A breaker, which is a sequence of tokens, ends the suffix; a breaker of one token is never penalised.
+    The exponent is limited so that base^exponent fits in float32. From text-generation-webui, pull request 5677.
 
-    The context ends in 1 2, and 1 2 was followed by 3:
+    The context ends in 1 2, and 1 2 was followed by 3 before:
 
     >>> dry(np.zeros(4, np.float32), [1, 2, 3, 1, 2], multiplier=0.8)
     array([ 0. ,  0. ,  0. , -0.8], dtype=float32)
@@ -124,7 +124,7 @@ def dry(
 
 
 def unbroken(tokens: Sequence[int], breakers: Iterable[Sequence[int]]) -> int:
-    """How many tokens stand behind the last breaker.
+    """How many tokens follow the last breaker.
 
     >>> unbroken([1, 8, 9, 2], [[8, 9]]), unbroken([1, 8, 2], [[8, 9]])
     (1, 3)

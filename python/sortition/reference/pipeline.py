@@ -16,7 +16,7 @@ import numpy as np
 from sortition.reference import cuts, penalties, philox, rules, steered
 from sortition.reference.functions import log_softmax
 from sortition.reference.profiles import CUTS, EDITS, HARD, PROFILES, Profile
-from sortition.reference.weights import Scores, chances, entropy_of, pick, weights, written
+from sortition.reference.weights import Scores, entropy_of, pick, probabilities, weights, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,12 +112,12 @@ class Drawn:
 
 
 def process(logits: ArrayLike, params: Mapping[str, Any], **request: Any) -> Scores:
-    """The scores after all stages, the temperature written in, -inf where cut. At temperature 0 only the best is left.
+    """The scores after all stages, divided by the temperature; -inf where cut. At temperature 0 only the best is left.
 
     >>> process([2.0, 1.0, 0.0], {"temperature": 0.5, "top_k": 2})
     array([  0.,  -2., -inf], dtype=float32)
 
-    A bad word begins in the prompt, save for vLLM; and llama.cpp takes the best of what its cuts (XTC here) leave:
+    A bad word may begin in the prompt, except for vLLM. llama.cpp takes the best of what its cuts (here XTC) leave:
 
     >>> process([0.0, 0.0], {"bad_words": [[0, 1]]}, prompt=[0])
     array([  0., -inf], dtype=float32)
@@ -168,7 +168,7 @@ def draw(
         top=[(int(i), float(raw_logprobs[i])) for i in order],
         kept=int((scores > -np.inf).sum()),
     )
-    return remembered(drawn, asked, chances(scores, temperature)[token])
+    return remembered(drawn, asked, probabilities(scores, temperature)[token])
 
 
 def average_of(asked: Request) -> steered.Average | None:
@@ -186,14 +186,14 @@ def preferred(scores: Scores, temperature: float, asked: Request) -> tuple[Score
     return steered.adaptive_p(scores, temperature, aim), 1.0
 
 
-def remembered(drawn: Drawn, asked: Request, chance: float) -> Drawn:
-    """The draw with the memory of the steered policies moved on by the chance that the token had."""
+def remembered(drawn: Drawn, asked: Request, probability: float) -> Drawn:
+    """The draw, with what the policies remember after a token of this probability."""
     mu, average = asked.mu, average_of(asked)
     if asked.get("mirostat") is not None:
         tau, eta = asked.get("mirostat_tau", 5.0), asked.get("mirostat_eta", 0.1)
-        mu = steered.next_mu(2 * tau if mu is None else mu, chance, tau=tau, eta=eta)
+        mu = steered.next_mu(2 * tau if mu is None else mu, probability, tau=tau, eta=eta)
     if average is not None:
-        average = steered.next_average(average, chance, asked.get("adaptive_decay", 0.9))
+        average = steered.next_average(average, probability, asked.get("adaptive_decay", 0.9))
     return replace(drawn, mu=mu, average=average)
 
 
@@ -283,12 +283,13 @@ def edited(stage: str, scores: Scores, asked: Request) -> Scores:
 
 
 def heat(scores: Scores, asked: Request) -> float:
-    """The temperature; with a range, between temperature - range and temperature + range by (H / ln n)^exponent.
+    """The temperature; if there is a range, low + (high - low) * (H / ln n)^exponent.
 
-    H is the entropy over the n candidates (llama.cpp, pull request 4972). It is never below 0; at 0 the best is left,
-    and a single candidate has the temperature itself.
+    Low and high are temperature - range, but not below 0, and temperature + range. H is the entropy of the n candidates
+    (llama.cpp, pull request 4972). A result of 0 leaves only the best. With a single candidate the result is the
+    temperature itself.
 
-    Two equal chances have all the entropy that two can have, so the range is added whole:
+    Two equal probabilities have the largest entropy that two can have, so the whole range is added:
 
     >>> heat(np.zeros(2, np.float32), Request(params={"temperature": 1.0, "dynatemp_range": 0.5}))
     1.5

@@ -43,7 +43,7 @@ class Profile:
     top_k_ties: bool = False
     typical_ties: bool = False
     typical_exceeds: bool = False
-    floor_ties: bool = False  # epsilon and eta above every chance: all that equal the best
+    floor_ties: bool = False  # epsilon and eta above every probability: all that equal the best
     top_h_whole: bool = False
     bad_words_see_prompt: bool = True
     greedy_after_cuts: bool = False

@@ -22,11 +22,11 @@ OUT = np.float32(-np.inf)
 
 
 def mask(scores: Scores, words: ArrayLike) -> Scores:
-    """Keep token t where bit t & 31 of word t >> 5 is set; what lies beyond the last word is out.
+    """Keep token t if bit t & 31 of word t >> 5 is set. Tokens beyond the last word are removed.
 
-    As xgrammar, llguidance and outlines-core hand out their masks. Bits beyond the last score do not count.
+    This is the format of the masks of xgrammar, llguidance and outlines-core. Bits beyond the last score are ignored.
 
-    6 is binary 110: ids 1 and 2.
+    The number 6 is 110 in binary, which allows the ids 1 and 2:
 
     >>> mask(np.zeros(5, np.float32), [6])
     array([-inf,   0.,   0., -inf, -inf], dtype=float32)
@@ -72,7 +72,7 @@ def min_tokens(scores: Scores, least: int, outputs: int, stop_tokens: Iterable[i
 
 
 def bad_words(scores: Scores, words: Iterable[Sequence[int]], context: Sequence[int]) -> Scores:
-    """Remove the last id of a word when the rest of the word is how the context ends; a word of one id always.
+    """Remove the last id of a word if the context ends with the rest of the word. A word of one id is always removed.
 
     >>> bad_words(np.zeros(4, np.float32), [[1, 2], [3]], context=[0, 1])
     array([  0.,   0., -inf, -inf], dtype=float32)
@@ -82,9 +82,9 @@ def bad_words(scores: Scores, words: Iterable[Sequence[int]], context: Sequence[
 
 
 def no_repeat_ngram(scores: Scores, n: int, context: Sequence[int]) -> Scores:
-    """Remove every id that would complete a run of n tokens that the context already holds (arXiv 1705.04304).
+    """Remove every id that would complete an n-gram that is already in the context (arXiv 1705.04304).
 
-    The context ends in 1, and 1 was followed by 2:
+    The context ends in 1, and 1 was followed by 2 before:
 
     >>> no_repeat_ngram(np.zeros(4, np.float32), 2, [1, 2, 3, 1])
     array([  0.,   0., -inf,   0.], dtype=float32)
@@ -98,7 +98,7 @@ def no_repeat_ngram(scores: Scores, n: int, context: Sequence[int]) -> Scores:
 
 
 def logit_bias(scores: Scores, bias: Mapping[int, float]) -> Scores:
-    """Add to the score of each id its bias, which is finite or -inf.
+    """Add its bias, which is finite or -inf, to the score of each id.
 
     >>> logit_bias(np.array([1, -np.inf], np.float32), {0: 0.5, 1: 9})
     array([ 1.5, -inf], dtype=float32)
@@ -117,9 +117,9 @@ def custom(
     processor: Callable[[NDArray[np.int64], Scores], ArrayLike | None],
     context: Sequence[int],
 ) -> Scores:
-    """Replace the scores by what a function makes of the context and of them; `None` is what it left of them.
+    """Replace the scores by what a function of the context and the scores returns.
 
-    What was out stays out:
+    If it returns `None`, the scores are used as it left them. What was impossible before stays impossible:
 
     >>> custom(np.array([1, 2, -np.inf], np.float32), lambda context, scores: scores + context[-1], [5, 7])
     array([  8.,   9., -inf], dtype=float32)

@@ -9,7 +9,7 @@ import numpy as np
 from sortition.reference import philox
 from sortition.reference.functions import log_softmax
 from sortition.reference.pipeline import Choice, Drawn, by_lot, draw, incoming
-from sortition.reference.weights import Floats, Scores, chances, pick
+from sortition.reference.weights import Floats, Scores, pick, probabilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -82,7 +82,7 @@ def verify(
         drafted = draft[at] if at < len(draft) else None
         choose: Choice = by_lot
         if draft_logits is not None and drafted is not None:
-            choose = or_else(drafted, chances(incoming(draft_logits[at], vocab_size)[:vocab_size]))
+            choose = or_else(drafted, probabilities(incoming(draft_logits[at], vocab_size)[:vocab_size]))
         drawn = draw(
             row,
             params,
@@ -100,7 +100,7 @@ def verify(
 
 
 def or_else(drafted: int, q: Floats) -> Choice:
-    """Speculative sampling: the drafted token with the chance p / q, else one drawn from what p exceeds q by.
+    """Speculative sampling: the drafted token with the probability p / q, else one drawn from what p exceeds q by.
 
     Token 1 was drawn by half, and has a quarter: it stands if the coin of acceptance, times a half, is below a quarter.
     Else token 0 comes, which alone has more than the draft gave it.

@@ -1,7 +1,7 @@
 """Policies with a memory: mirostat (arXiv 2007.14966) in the place of the cuts, and adaptive-p behind them.
 
-The memory of mirostat is one number, mu: twice tau at first. That of adaptive-p is a decaying sum of the chances of
-the tokens drawn, and the sum of the decays.
+Mirostat remembers one number, mu, which starts at twice tau. Adaptive-p remembers a decaying sum of the probabilities
+of the tokens drawn, and the sum of the decay factors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sortition.reference.cuts import Keep, prefix, top_k
-from sortition.reference.weights import MET, Floats, Scores, best_first, chances, log_chances
+from sortition.reference.weights import MET, Floats, Scores, best_first, log_probabilities, probabilities
 
 __all__ = ["Average", "adapted", "adaptive_p", "mirostat_1", "mirostat_2", "next_average", "next_mu"]
 
@@ -25,12 +25,12 @@ PEAK, SHARPNESS, WIDTH = 5.0, 10.0, 0.3
 
 
 def mirostat_1(scores: Scores, temperature: float, mu: float, vocab: int) -> Keep:
-    """Keep the k best, k from mu and from a power law fitted to the best chances; at least one (arXiv 2007.14966).
+    """Mirostat 1: keep the k best, at least one; k follows from mu and a power law fitted to the best probabilities.
 
     >>> mirostat_1(np.log(np.array([0.5, 0.25, 0.25], np.float32)), 1.0, mu=0.0, vocab=3)
     array([ True, False, False])
     """
-    p = chances(scores, temperature)[best_first(scores)][:FIT]
+    p = probabilities(scores, temperature)[best_first(scores)][:FIT]
     p = p[p > 0]
     if len(p) < 2:  # noqa: PLR2004 - a slope takes two points
         return top_k(scores, 1.0, 1)
@@ -48,34 +48,34 @@ def mirostat_1(scores: Scores, temperature: float, mu: float, vocab: int) -> Kee
 
 
 def mirostat_2(scores: Scores, temperature: float, mu: float) -> Keep:
-    """Keep what surprises by at most mu bits, and the best.
+    """Mirostat 2: keep tokens with a surprise of at most mu bits, and always the best.
 
-    Surprises of 1, 2, 3 and 3 bits:
+    The surprises are 1, 2, 3 and 3 bits:
 
     >>> mirostat_2(np.log(np.array([0.5, 0.25, 0.125, 0.125], np.float32)), 1.0, mu=2.5)
     array([ True,  True, False, False])
     """
     order = best_first(scores)
-    surprise = -log_chances(scores, temperature)[order] / math.log(2)
+    surprise = -log_probabilities(scores, temperature)[order] / math.log(2)
     return prefix(scores, order, int((surprise + math.log2(MET) <= mu).sum()), 1)
 
 
-def next_mu(mu: float, chance: float, *, tau: float, eta: float) -> float:
-    """Move mu on: mu - eta * (surprise - tau), the surprise in bits of the token drawn, among what was kept.
+def next_mu(mu: float, probability: float, *, tau: float, eta: float) -> float:
+    """The next mu: mu - eta * (surprise - tau), where surprise is that of the token drawn, in bits, among those kept.
 
     >>> next_mu(10.0, 0.25, tau=5.0, eta=0.1)
     10.3
 
-    It stays finite, however far eta reaches:
+    It stays finite for any eta:
 
     >>> next_mu(10.0, 0.25, tau=1e-9, eta=1e308) == -float(np.finfo(np.float64).max)
     True
     """
-    return min(max(mu - eta * (-math.log2(chance) - tau), -sys.float_info.max), sys.float_info.max)
+    return min(max(mu - eta * (-math.log2(probability) - tau), -sys.float_info.max), sys.float_info.max)
 
 
 class Average(NamedTuple):
-    """The memory of adaptive-p: sum of decay^age * chance, and sum of decay^age."""
+    """The memory of adaptive-p: sum of decay^age * probability, and sum of decay^age."""
 
     weighted: float
     total: float
@@ -91,7 +91,7 @@ class Average(NamedTuple):
 
 
 def adapted(target: float, average: Average) -> float:
-    """What to aim at now, so that the average comes back to the target: 2 * target - average, within [0, 1].
+    """The probability to aim at now, so that the average returns to the target: 2 * target - average, within [0, 1].
 
     >>> adapted(0.5, Average(weighted=0.5, total=2.0))
     0.75
@@ -100,24 +100,24 @@ def adapted(target: float, average: Average) -> float:
 
 
 def adaptive_p(scores: Scores, temperature: float, target: float) -> Scores:
-    """Scores anew, by the distance d of each chance from the target in widths: 5 - 10 d^2 / (1 + d) (llama.cpp 17927).
+    """Replace each score by 5 - 10 d^2 / (1 + d), where d is how many widths its probability is from the target.
 
-    No chance is further off than 10/3 widths, so no score is below -20.7: only a cut before keeps the many unlikely
-    tokens of a large vocabulary out.
+    From llama.cpp, pull request 17927. No probability is further from the target than 10/3 widths, so no score is below
+    -20.7: it takes a cut before this stage to keep out the many unlikely tokens of a large vocabulary.
 
-    Chance .5 hits the target; .2 is one width off: 5 - 10/2 = 0.
+    The probability .5 hits the target. The probability .2 is one width away, which gives 5 - 10/2 = 0:
 
     >>> adaptive_p(np.log(np.array([0.5, 0.2, 0.3], np.float32)), 1.0, 0.5)[:2].round(3) + 0.0
     array([5., 0.], dtype=float32)
     """
-    distance: Floats = np.abs(chances(scores, temperature) - target) / WIDTH
+    distance: Floats = np.abs(probabilities(scores, temperature) - target) / WIDTH
     return np.where(scores > -np.inf, PEAK - SHARPNESS * distance**2 / (1 + distance), -np.inf).astype(np.float32)
 
 
-def next_average(average: Average, chance: float, decay: float) -> Average:
-    """The memory after a token that had this chance before the change of scores.
+def next_average(average: Average, probability: float, decay: float) -> Average:
+    """The memory after a token that had this probability before the change of scores.
 
     >>> next_average(Average(0.8, 2.0), 0.1, 0.5)
     Average(weighted=0.5, total=2.0)
     """
-    return Average(chance + decay * average.weighted, 1 + decay * average.total)
+    return Average(probability + decay * average.weighted, 1 + decay * average.total)

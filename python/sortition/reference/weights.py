@@ -1,8 +1,9 @@
 """The weight of a candidate, to the bit, and the pick among weights.
 
-A weight is exp((x - max) / T) up to a factor that all candidates share, in float32 and by a fixed recipe: reduce x/T to
-a power of two and a remainder, evaluate a polynomial of degree six on the remainder, scale. Every multiply-add is
-fused (one rounding). The same recipe on any machine gives the same bits, and so the same token. Sums are float64.
+A weight is exp((x - max) / T), up to a factor that all candidates share. It is a float32, computed by a fixed recipe:
+split x/T into a power of two and a remainder, evaluate a polynomial of degree six at the remainder, and scale the
+result. Every multiply-add is fused, that is, rounded once. The same recipe gives the same bits on every machine, and
+therefore the same token. Sums are float64.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ __all__ = [
     "Floats",
     "Scores",
     "best_first",
-    "chances",
     "clamped",
     "entropy_of",
-    "log_chances",
     "log_mass",
+    "log_probabilities",
     "pick",
+    "probabilities",
     "weights",
     "written",
 ]
@@ -39,10 +40,10 @@ POLYNOMIAL = np.array([0x3931CA10, 0x3AB01A8D, 0x3C1D7E37, 0x3D63561B, 0x3E75FE0
 
 
 def weights(scores: Scores, temperature: float = 1.0) -> Scores:
-    """The weight of every score; 0 for -inf and for what lies more than 126 powers of two below the best.
+    """The weight of every score; 0 for -inf and for scores more than 126 powers of two below the best.
 
-    A score of ln 2 beside 0 weighs twice as much. The factor that all share is a power of two that no one should
-    rely on: its exponent is the even integer next to the best score's, which for ln 8 is 4.
+    A score of ln 2 weighs twice as much as a score of 0. The factor that all weights share is a power of two on which
+    no one should rely: its exponent is the even integer next to that of the best weight, which for 8 is 4.
 
     >>> weights(np.array([0, -np.inf, 0], np.float32))
     array([1., 0., 1.], dtype=float32)
@@ -109,7 +110,7 @@ def fma(a: Scores, b: Scores | np.float32, c: Scores | np.float32) -> Scores:
 
 
 def pick(weight: Scores, coin: float) -> int:
-    """The first id, in id order, at which the cumulative weight exceeds coin * total.
+    """The first id, in ascending order, at which the cumulative weight exceeds coin * total.
 
     >>> [pick(np.array([1, 0, 3], np.float32), coin) for coin in (0.0, 0.2499, 0.25, 0.999)]
     [0, 0, 2, 2]
@@ -119,15 +120,15 @@ def pick(weight: Scores, coin: float) -> int:
     return min(ids, int(np.flatnonzero(weight)[-1]))  # coin * total may round up to the total
 
 
-def chances(scores: Scores, temperature: float = 1.0) -> Floats:
+def probabilities(scores: Scores, temperature: float = 1.0) -> Floats:
     """Weights over their sum.
 
-    >>> chances(np.log(np.array([2, 1, 1], np.float32))).round(6)
+    >>> probabilities(np.log(np.array([2, 1, 1], np.float32))).round(6)
     array([0.5 , 0.25, 0.25])
     """
     weight = weights(scores, temperature).astype(np.float64)
-    chance: Floats = weight / weight.sum()
-    return chance
+    probability: Floats = weight / weight.sum()
+    return probability
 
 
 def log_mass(scores: Scores, temperature: float = 1.0) -> float:
@@ -140,10 +141,10 @@ def log_mass(scores: Scores, temperature: float = 1.0) -> float:
     return float(np.log(weight.sum() / weight[scores.argmax()]))
 
 
-def log_chances(scores: Scores, temperature: float = 1.0) -> Floats:
-    """Logarithms of the chances, from the scores: a chance may be too small for a weight and still be told from none.
+def log_probabilities(scores: Scores, temperature: float = 1.0) -> Floats:
+    """Log-probabilities, from the scores: they are finite even where the probability is too small for a weight.
 
-    >>> log_chances(np.array([0, -200, -np.inf], np.float32))
+    >>> log_probabilities(np.array([0, -200, -np.inf], np.float32))
     array([   0., -200.,  -inf])
     """
     with np.errstate(over="ignore"):
@@ -153,20 +154,20 @@ def log_chances(scores: Scores, temperature: float = 1.0) -> Floats:
 
 
 def entropy_of(scores: Scores, temperature: float = 1.0) -> float:
-    """-sum P ln P in nats; what has no chance adds nothing.
+    """-sum P ln P in nats; a probability of 0 adds nothing.
 
-    Two equal chances: ln 2.
+    Two equal probabilities: ln 2.
 
     >>> round(entropy_of(np.array([7, 7, -np.inf], np.float32)), 6)
     0.693147
     """
-    chance = chances(scores, temperature)
-    some = chance > 0
-    return max(0.0, -float((chance[some] * log_chances(scores, temperature)[some]).sum()))
+    probability = probabilities(scores, temperature)
+    some = probability > 0
+    return max(0.0, -float((probability[some] * log_probabilities(scores, temperature)[some]).sum()))
 
 
 def best_first(scores: Scores) -> NDArray[np.intp]:
-    """The ids of the candidates, best score first, equal scores by id.
+    """The ids of the candidates by descending score, and by ascending id among equal scores.
 
     >>> best_first(np.array([1, 3, -np.inf, 3], np.float32))
     array([1, 3, 0])
@@ -176,9 +177,9 @@ def best_first(scores: Scores) -> NDArray[np.intp]:
 
 
 def written(scores: Scores, temperature: float) -> Scores:
-    """Scores with the temperature worked in: (x - max) / T in float64, rounded once to a finite float32.
+    """The scores divided by the temperature: (x - max) / T in float64, rounded once to a finite float32.
 
-    A temperature of 1 leaves the bits alone.
+    A temperature of 1 leaves the scores unchanged, to the bit.
 
     >>> written(np.array([3, 1, -np.inf], np.float32), 0.5)
     array([  0.,  -4., -inf], dtype=float32)
