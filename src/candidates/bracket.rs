@@ -124,13 +124,16 @@ impl Candidates<'_> {
         }
         // While there are too many inside, the same again among them.
         let mut left = &mut values[..count(parts)];
+        // These two change places.
+        for buffer in [&mut *shifted, &mut *narrowed] {
+            grow(buffer, left.len() + LANES);
+        }
         while left.len() > 2 * FEW {
             let sample = Sample { kernels: self.kernels, base, floats };
-            let bracket =
-                sample.bracket((&*left).into(), self.max, f32::INFINITY, SAMPLE / 2, |mass| (needed - better) / mass)?;
+            let bracket = sample
+                .bracket((&*left).into(), self.max, f32::INFINITY, SAMPLE / 2, |mass| (needed - better) / mass)?;
             inner.resize(left.len().div_ceil(BLOCK), Block::default());
             inner_parts.resize(inner.len(), Part::default());
-            grow(narrowed, left.len() + LANES);
             let read = if total.error > 0.0 { Kernels::bracket } else { Kernels::bracket_exact };
             read(self.kernels, &*left, base, bracket, inner, inner_parts, narrowed);
             better += above(inner_parts);
@@ -274,13 +277,7 @@ fn take(kernels: &Kernels, xs: Scores<'_>, first: u64, out: &mut [f32]) -> Optio
 }
 
 /// Two scores between which a share of the mass of `length` scores is likely reached, by the `weights` of a sample.
-fn bracket(
-    base: Base,
-    weights: &[f32],
-    length: usize,
-    share: impl FnOnce(f64) -> f64,
-    max: f32,
-) -> Option<Bracket> {
+fn bracket(base: Base, weights: &[f32], length: usize, share: impl FnOnce(f64) -> f64, max: f32) -> Option<Bracket> {
     // Weights sort as their bits do. None is above two, relative to an even power next to that of the largest.
     const TOP: u32 = 2.0_f32.to_bits() >> BIN;
     let mut bins = [0.0_f32; BINS];
@@ -308,7 +305,8 @@ fn bracket(
             left <= 0.0
         })
     };
-    let edge = |bin: usize| f64::from(f32::from_bits((TOP + 1).saturating_sub(u32::try_from(bin).unwrap_or(TOP)) << BIN));
+    let edge =
+        |bin: usize| f64::from(f32::from_bits((TOP + 1).saturating_sub(u32::try_from(bin).unwrap_or(TOP)) << BIN));
     let high = reached(share * sum - error).map_or(f32::INFINITY, |bin| score(edge(bin)));
     let low = reached(share * sum + error).filter(|&bin| bin + 1 < BINS).map_or(f32::MIN, |bin| score(edge(bin + 1)));
     (low < high).then(|| Bracket { low, high, max, ceiling: score(PEAK * mass) })

@@ -90,7 +90,10 @@ mod tests {
         let mut keys = Vec::new();
         fill_keys(&mut keys, &xs, &[0.5; 7]);
         assert!(keys.is_sorted());
-        assert_eq!(xs.map(descending).to_vec(), keys.iter().map(|key| u32::try_from(key >> 32).unwrap()).collect::<Vec<_>>());
+        assert_eq!(
+            xs.map(descending).to_vec(),
+            keys.iter().map(|key| u32::try_from(key >> 32).unwrap()).collect::<Vec<_>>()
+        );
         assert!(keys.iter().all(|&key| weight(key) == 0.5));
     }
 }

@@ -42,11 +42,12 @@ impl Candidates<'_> {
         let length = self.scores().len();
         let blocks = self.scratch.blocks.len();
         let few = FEW_BLOCKS.min(blocks);
-        let (half, many) = (blocks / 2, blocks * LANES / SPARE);
+        let (quarter, half, many) = (blocks / 4, blocks / 2, blocks * LANES / SPARE);
         // Where the best few hold less than this share, some more do not hold it all.
-        let worth = if half > few { 0.1 } else { f64::INFINITY };
+        let worth = |parts, share| if parts > few { share } else { f64::INFINITY };
         let mut heavy = Heavy { bound: f32::INFINITY, mass: 0.0 };
-        for (parts, share) in [(few, 0.0), (half, worth), (many, 0.5), (length, 0.0)] {
+        let steps = [(few, 0.0), (quarter, worth(quarter, 0.8)), (half, worth(half, 0.1)), (many, 0.5), (length, 0.0)];
+        for (parts, share) in steps {
             if heavy.mass < needed * share {
                 continue;
             }

@@ -3,9 +3,8 @@
 use super::{BLOCK, Base, Block, Bracket, Kernels, LANES, Part};
 
 /// What can be run.
-pub const NAMES: [&str; 10] = [
-    "scan", "lane_maxima", "mass", "mass_rough", "mass_out", "bracket", "weights", "multiply", "gather", "count",
-];
+pub const NAMES: [&str; 10] =
+    ["scan", "lane_maxima", "mass", "mass_rough", "mass_out", "bracket", "weights", "multiply", "gather", "count"];
 
 /// How far below the largest score `gather`, `count` and `bracket` look.
 pub const NEAR: f32 = 3.0;
@@ -81,7 +80,8 @@ impl Bench {
             }
             "weights" => {
                 let weights = &self.out[..self.out.len() - LANES];
-                weights.iter().copied().map(f64::from).sum::<f64>() * f64::from(Base::new(1.0).exponent(self.max)).exp2()
+                weights.iter().copied().map(f64::from).sum::<f64>()
+                    * f64::from(Base::new(1.0).exponent(self.max)).exp2()
             }
             _ => f64::from(u32::try_from(self.found).unwrap_or(u32::MAX)),
         }

@@ -84,7 +84,8 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
         bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
         kernels.mass_from_rough(xs, base, finite, threshold, &mut blocks);
         bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
-        let bracket = Bracket { low: (finite - 9.0).max(f32::MIN), high: threshold, max: finite, ceiling: f32::INFINITY };
+        let bracket =
+            Bracket { low: (finite - 9.0).max(f32::MIN), high: threshold, max: finite, ceiling: f32::INFINITY };
         let mut parts = vec![Part::default(); blocks.len()];
         for exact in [false, true] {
             let read = if exact { Kernels::bracket_exact } else { Kernels::bracket };
