@@ -63,14 +63,15 @@ fn between(product: f64, c: f64, sum: f64) -> f32 {
     rounded
 }
 
-/// Without a sign ordered as with one, and the other way round. Many CPUs, and the compiler, have operations only for the latter.
+/// Numbers without a sign, in the order of such with one, and back. Baseline x86-64 compares only the latter, and with this
+/// the compiler sees it.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "as in every instruction set")]
 fn flipped(v: [u16; 2 * LANES]) -> [u16; 2 * LANES] {
     v.map(|x| x ^ 0x8000)
 }
 
-/// Not inlined: all lanes have to be in memory here, side by side, and that is what makes the compiler keep them in vectors.
+/// Not inlined: here all lanes have to be in memory, side by side, which makes the compiler keep them in vectors.
 #[inline(never)]
 fn store_u16(v: &[u16; 2 * LANES], out: &mut [u16; 2 * LANES]) {
     *out = *v;

@@ -8,8 +8,7 @@
 //! the least, as integers without a sign,      is the largest number, if all have the sign
 //! ```
 //!
-//! both for binary16 and for bfloat16. Lanes are on their own, so of the first and the last the larger is the largest number
-//! of a lane in any case.
+//! both for binary16 and for bfloat16. Of the first and the last the larger, as numbers, is the largest number in any case.
 
 use super::{Element, LANES, Simd, to_line};
 
