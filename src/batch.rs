@@ -3,7 +3,6 @@
 //! A call with samplers first decides every row, in parallel if that is worth it, and then records: until the last row is
 //! decided no sampler has moved.
 
-use crate::candidates::with_workspace;
 use crate::error::Error;
 use crate::params::Params;
 use crate::sampler::{Decision, Draw, Sampler};
@@ -137,7 +136,7 @@ pub fn sample_rows<'a, R: Into<Scores<'a>> + Copy>(rows: &[R], params: Params) -
             range: "fewer than 2^32",
             value: at.to_string(),
         })?;
-        with_workspace(|workspace| sampler.choose(row, stream, workspace))
+        sampler.choose(row, stream)
     })
 }
 

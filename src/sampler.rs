@@ -3,7 +3,7 @@
 mod bytes;
 mod verify;
 
-use crate::candidates::{Candidates, Sums, Workspace};
+use crate::candidates::{Candidates, Sums, with_workspace};
 use crate::error::Error;
 use crate::history::History;
 use crate::kernels::{self, Kernels};
@@ -38,7 +38,6 @@ pub struct Sampler {
     /// The smallest vocabulary in which all named ids are known to be.
     checked: usize,
     kernels: &'static Kernels,
-    workspace: Option<Box<Workspace>>,
 }
 
 /// A token that was found and is not recorded yet, and what else the row said.
@@ -100,7 +99,6 @@ impl Sampler {
             stream,
             checked: vocab_size.unwrap_or(usize::MAX),
             kernels: kernels::active(),
-            workspace: None,
         };
         vocab_size.map_or(Ok(()), |vocab| this.check_ids(vocab))?;
         Ok(this)
@@ -119,11 +117,9 @@ impl Sampler {
     }
 
     /// The token that [`Self::sample`] would return with the coins of `stream`; nothing is recorded.
-    pub(crate) fn choose(&self, row: Scores<'_>, stream: u32, workspace: &mut Workspace) -> Result<u32, Error> {
+    pub(crate) fn choose(&self, row: Scores<'_>, stream: u32) -> Result<u32, Error> {
         let address = self.address(stream);
-        self.with_candidates(workspace, row, None, stream, None, |candidates| {
-            candidates.draw(|| address.coin(Purpose::Draw))
-        })
+        self.with_candidates(row, None, stream, None, |candidates| candidates.draw(|| address.coin(Purpose::Draw)))
     }
 
     /// The token that [`Self::sample`] returns, before it is recorded.
@@ -184,13 +180,14 @@ impl Sampler {
             (token, counted, candidates.logprob(score), candidates.len())
         })?;
         let raw = vocab.get(token as usize).unwrap_or(f32::NEG_INFINITY);
-        let workspace = self.workspace.get_or_insert_default();
-        let mut candidates = Candidates::new(self.kernels, vocab, workspace, Sums::Exact(1.0))?;
-        let raw_logprob = candidates.logprob(raw);
-        let rank = 1 + self.kernels.count(vocab, raw.next_up());
-        let top = candidates.top(top);
-        let said = Draw { token, logprob, raw_logprob, rank, top, kept, trace: None };
-        Ok(Decision { token, said, counted })
+        with_workspace(|workspace| {
+            let mut candidates = Candidates::new(self.kernels, vocab, workspace, Sums::Exact(1.0))?;
+            let raw_logprob = candidates.logprob(raw);
+            let rank = 1 + self.kernels.count(vocab, raw.next_up());
+            let top = candidates.top(top);
+            let said = Draw { token, logprob, raw_logprob, rank, top, kept, trace: None };
+            Ok(Decision { token, said, counted })
+        })
     }
 
     /// The token joins the history.
@@ -291,7 +288,7 @@ impl Sampler {
         self.plan.effort
     }
 
-    /// Runs every stage on `row` with the coins and buffers of this sampler, and hands what is left to `finish`.
+    /// Runs every stage on `row` with the coins of this sampler, and hands what is left to `finish`.
     fn run<R>(
         &mut self,
         row: Scores<'_>,
@@ -300,10 +297,7 @@ impl Sampler {
         finish: impl FnOnce(&mut Candidates<'_>) -> R,
     ) -> Result<R, Error> {
         self.history.look();
-        // The stages look at the sampler while the candidates use its buffers.
-        let mut workspace = self.workspace.take().unwrap_or_default();
-        let result = self.with_candidates(&mut workspace, row, mask, self.stream, trace, finish);
-        self.workspace = Some(workspace);
+        let result = self.with_candidates(row, mask, self.stream, trace, finish);
         // All ids were found in the vocabulary: no row as long needs to be checked again.
         if result.is_ok() {
             self.checked = self.checked.min(self.vocab_size.unwrap_or(row.len()));
@@ -313,7 +307,6 @@ impl Sampler {
 
     fn with_candidates<R>(
         &self,
-        workspace: &mut Workspace,
         row: Scores<'_>,
         mask: Option<&[u32]>,
         stream: u32,
@@ -326,12 +319,14 @@ impl Sampler {
         }
         let setting = self.setting(mask, stream, row.len());
         let sums = setting.sums();
-        let mut candidates = Candidates::new(self.kernels, vocab, workspace, sums)?;
-        let mut record = trace.map(|trace| trace.begin(&mut candidates));
-        let observer = record.as_mut().map(|record| record as &mut Observer<'_>);
-        stages::run(setting, &mut candidates, observer)?;
-        drop(record);
-        Ok(finish(&mut candidates))
+        with_workspace(|workspace| {
+            let mut candidates = Candidates::new(self.kernels, vocab, workspace, sums)?;
+            let mut record = trace.map(|trace| trace.begin(&mut candidates));
+            let observer = record.as_mut().map(|record| record as &mut Observer<'_>);
+            stages::run(setting, &mut candidates, observer)?;
+            drop(record);
+            Ok(finish(&mut candidates))
+        })
     }
 
     fn setting<'s>(&'s self, mask: Option<&'s [u32]>, stream: u32, width: usize) -> Setting<'s> {

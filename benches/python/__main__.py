@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING  # noqa: E402
 import rivals  # noqa: E402
 from batches import batches  # noqa: E402
 from check import Wrong, check  # noqa: E402
+from halves import halves  # noqa: E402
 from measure import race  # noqa: E402
 from overheads import overheads  # noqa: E402
 from report import Report, write  # noqa: E402
@@ -45,10 +46,11 @@ def main() -> None:
     report = Report({name: module.VERSION for name, module in found.items()}, missing)
     for case in asked_cases(asked):
         measure(case, found, report, asked.rounds)
-    print(report.markdown())
     if asked.write:
+        report.halves = list(halves(asked.rounds))
         report.overheads = [*overheads(), *batches()]
         write(report)
+    print(report.markdown())
 
 
 def measure(case: Case, found: dict[str, ModuleType], report: Report, rounds: int) -> None:

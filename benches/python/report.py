@@ -10,14 +10,13 @@ import bars
 from machine import machine
 from reasons import reason
 from rivals import OURS
-from table import KINDS, OPERATIONS, ROWS, VOCABULARIES, Case
+from table import KINDS, OPERATIONS, ROWS, SHOWN, VOCABULARIES, Case
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 FOLDER = Path(__file__).parents[1]
 BEGIN, END = "<!-- numbers: written by `make bench` -->\n", "<!-- /numbers -->\n"
-SHOWN = 151_936  # the vocabulary of the first table
 NOISE = 1.03  # two numbers this near are equal
 
 
@@ -30,6 +29,7 @@ class Report:
     seconds: dict[Case, dict[str, float]] = field(default_factory=dict)
     wrong: dict[str, str] = field(default_factory=dict)
     overheads: list[tuple[str, str, str]] = field(default_factory=list)
+    halves: list[tuple[str, dict[str, tuple[float, float]], float | None]] = field(default_factory=list)
 
     def add(self, case: Case, name: str, seconds: float) -> None:
         """One result."""
@@ -55,7 +55,14 @@ class Report:
 
     def markdown(self) -> str:
         """All of it."""
-        sections = [self._losses(), self._table(), self._vocabularies(), self._rest(), self._machine()]
+        sections = [
+            self._losses(),
+            self._table(),
+            self._vocabularies(),
+            self._halves(),
+            self._rest(),
+            self._machine(),
+        ]
         return "\n".join(line for section in sections for line in [*section, ""])
 
     def tsv(self) -> str:
@@ -126,6 +133,24 @@ class Report:
                 ratios = [self.ratio(c) for c in self._cases([vocab], [rows]) if c.operation is operation]
                 cells.append(f"{max(r or 0.0 for r in ratios):.2f}" if ratios else "")
             yield _row([operation.title, *cells])
+
+    def _halves(self) -> Iterator[str]:
+        if self.halves:
+            yield "### Half precision"
+            yield ""
+            yield f"64 rows of {SHOWN:,} real scores in turn: microseconds a row, beside the same numbers as float32."
+            yield ""
+            names = self.halves[0][1]
+            yield from _header(
+                ["cold", "goal", *(part for name in names for part in (name, "float32", f"{name} / float32"))]
+            )
+            for title, seconds, goal in self.halves:
+                cells = [
+                    part
+                    for single, half in seconds.values()
+                    for part in (_us(half), _us(single), f"{half / single:.2f}")
+                ]
+                yield _row([title, "" if goal is None else f"{goal}", *cells])
 
     def _rest(self) -> Iterator[str]:
         if self.overheads:

@@ -17,6 +17,7 @@ from sortition.reference.philox import coin
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+SHOWN = 151_936  # the vocabulary of tables that show one
 VOCABULARIES = (32_000, 49_152, 128_256, 151_936, 262_144)
 ROWS = (1, 8, 64)
 KINDS = ("peaked", "flat", "real")

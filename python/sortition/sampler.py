@@ -381,7 +381,10 @@ def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any)
     if params is not None and not isinstance(params, SamplingParams):
         refuse("params", "SamplingParams", params)
     SamplingParams._know(changes)  # noqa: SLF001 - the same package
-    params = SamplingParams(**changes) if params is None else replace(params, **changes)
+    if params is None:
+        params = SamplingParams(**changes)
+    elif changes:
+        params = replace(params, **changes)
     array = scores(logits)
     if array.ndim > 2:  # noqa: PLR2004 - rows and scores
         msg = f"logits must have the shape (vocab,) or (rows, vocab), got {array.shape}"

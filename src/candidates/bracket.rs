@@ -265,8 +265,7 @@ fn take(kernels: &Kernels, xs: Scores<'_>, first: u64, out: &mut [f32]) -> Optio
     let places = (xs.len() - RUN + 1) as u64;
     for (run, out) in (first..).zip(out.chunks_mut(RUN)) {
         let spread = run.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        #[expect(clippy::cast_possible_truncation, reason = "less than the number of places")]
-        let at = (spread * places >> 32) as usize;
+        let at = ((spread * places) >> 32) as usize;
         let mut block = [Block::default()];
         if kernels.scan_copy(xs.slice(at..at + RUN), out, &mut block) {
             return None;

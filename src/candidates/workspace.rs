@@ -6,30 +6,31 @@ use super::Ranked;
 use super::typical::Near;
 use crate::kernels::{Block, Part};
 
-/// The buffers of one sampler, or of one thread.
-#[derive(Debug, Clone, Default)]
+/// The buffers of one draw.
+///
+/// They belong to the thread: those of a sampler would be far away, in the last cache or beyond it, whenever others had
+/// been at work since.
+#[derive(Debug, Default)]
 pub(crate) struct Workspace {
     pub(super) store: Store,
     pub(super) scratch: Scratch,
 }
 
 thread_local! {
-    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+    #[expect(clippy::vec_box, reason = "taken out and put back for every token")]
+    static KEPT: RefCell<Vec<Box<Workspace>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The buffers that this thread keeps for work without a sampler of its own.
+/// Hands out buffers of this thread, and keeps them: one set, and another one for work inside of such work.
 pub(crate) fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
-    WORKSPACE.with(|kept| {
-        // Taken, not borrowed: should the work come back here, it finds new ones.
-        let mut workspace = kept.take();
-        let result = work(&mut workspace);
-        kept.replace(workspace);
-        result
-    })
+    let mut workspace = KEPT.with_borrow_mut(Vec::pop).unwrap_or_default();
+    let result = work(&mut workspace);
+    KEPT.with_borrow_mut(|kept| kept.push(workspace));
+    result
 }
 
 /// Where scores live once they are not the caller's.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Store {
     /// A changed copy of the whole row.
     pub(super) copy: Vec<f32>,
@@ -38,7 +39,7 @@ pub(super) struct Store {
     pub(super) scores: Vec<f32>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) blocks: Vec<Block>,
     /// What a bracket leaves of each beside.

@@ -1,6 +1,7 @@
 //! The kernels that read a whole row, by name, for `benches/kernels.rs`. Behind the feature `bench`; no part of the interface.
 
 use super::{BLOCK, Base, Block, Bracket, Kernels, LANES, Part};
+use crate::scores::Scores;
 
 /// What can be run.
 pub const NAMES: [&str; 10] =
@@ -46,7 +47,8 @@ impl Bench {
     /// # Panics
     ///
     /// For a name that is not in [`NAMES`].
-    pub fn run(&mut self, name: &str, row: &[f32]) {
+    pub fn run<'a>(&mut self, name: &str, row: impl Into<Scores<'a>>) {
+        let row = row.into();
         let Self { kernels, max, blocks, parts, maxima, out, indices, found } = self;
         let (base, near) = (Base::new(1.0), *max - NEAR);
         match name {

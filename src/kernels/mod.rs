@@ -83,7 +83,6 @@ impl Base {
 
     /// The even integer next to `max · factor`, for a `max` that is covered: weights are relative to two to the power of it.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "once for every few blocks")]
     pub(crate) fn exponent(self, max: f32) -> i32 {
         // Floats of this size are two apart, so adding it rounds to an even integer.
         const EVEN: f64 = 13_510_798_882_111_488.0;

@@ -20,7 +20,7 @@ fn noise(length: usize, seed: u64) -> Vec<f32> {
         .collect()
 }
 
-/// Ordinary rows, ties, holes, extremes and denormals.
+/// Ordinary rows, ties, holes, extremes and denormals; with scores of one sign, and zeros of both.
 fn rows(length: usize) -> Vec<Vec<f32>> {
     let mut holes = noise(length, 2);
     holes.iter_mut().step_by(3).for_each(|x| *x = f32::NEG_INFINITY);
@@ -31,7 +31,10 @@ fn rows(length: usize) -> Vec<Vec<f32>> {
     let mut far = noise(length, 4);
     far.iter_mut().step_by(2).for_each(|x| *x = f32::MIN);
     let rounded = noise(length, 5).into_iter().map(f32::round).collect();
-    vec![noise(length, 1), holes, tiny, far, rounded, vec![0.0; length], vec![f32::NEG_INFINITY; length]]
+    let negative = noise(length, 6).into_iter().map(|x| x - 11.0).collect();
+    let zeros = noise(length, 7).into_iter().map(|x| 0.0_f32.copysign(x)).collect();
+    let [positive_zero, negative_zero, impossible] = [0.0, -0.0, f32::NEG_INFINITY].map(|x| vec![x; length]);
+    vec![noise(length, 1), holes, tiny, far, rounded, negative, zeros, positive_zero, negative_zero, impossible]
 }
 
 /// Everything the kernels say of a row, as bits.
@@ -43,7 +46,9 @@ struct Answer {
     weights: Vec<u32>,
     moment: u64,
     gathered: (Vec<u32>, Vec<u32>),
-    bracketed: (Vec<u64>, Vec<(u32, u64, u64, u32)>, Vec<Vec<u32>>),
+    from: Vec<u64>,
+    bracketed: Vec<[u64; 4]>,
+    inside: Vec<Vec<u32>>,
     position: Option<usize>,
     count: usize,
     spread: Vec<u64>,
@@ -78,24 +83,30 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
     let (mut values, mut indices) = (vec![0.0; xs.len() + 16], vec![0; xs.len() + 16]);
     let n = kernels.gather(xs, &blocks, threshold, &mut values, &mut indices);
     let mut written = Vec::new();
-    let mut bracketed = (Vec::new(), Vec::new(), Vec::new());
+    let (mut from, mut bracketed, mut inside) = (Vec::new(), Vec::new(), Vec::new());
     if base.covers(finite) {
         kernels.mass_from(xs, base, finite, threshold, &mut blocks);
-        bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
+        from.extend(blocks.iter().map(|block| block.sum.to_bits()));
         kernels.mass_from_rough(xs, base, finite, threshold, &mut blocks);
-        bracketed.0.extend(blocks.iter().map(|block| block.sum.to_bits()));
+        from.extend(blocks.iter().map(|block| block.sum.to_bits()));
         let bracket =
             Bracket { low: (finite - 9.0).max(f32::MIN), high: threshold, max: finite, ceiling: f32::INFINITY };
         let mut parts = vec![Part::default(); blocks.len()];
         for exact in [false, true] {
             let read = if exact { Kernels::bracket_exact } else { Kernels::bracket };
-            let mut inside = vec![0.0; xs.len() + 16];
-            let Read { blocks: read, nan } = read(kernels, xs, base, bracket, &mut blocks, &mut parts, &mut inside);
+            let mut values = vec![0.0; xs.len() + 16];
+            let Read { blocks: read, nan } = read(kernels, xs, base, bracket, &mut blocks, &mut parts, &mut values);
             assert_eq!((blocks.len(), false), (read, nan));
             let sums = blocks.iter().zip(&parts).map(|(block, part)| (block.max, block.sum, part.above, part.end));
-            bracketed.1.extend(sums.map(|(max, sum, above, end)| (max.to_bits(), sum.to_bits(), above.to_bits(), end)));
+            bracketed.extend(
+                sums.map(|(max, sum, above, end)| {
+                    [u64::from(max.to_bits()), sum.to_bits(), above.to_bits(), end.into()]
+                }),
+            );
             let count = parts.last().map_or(0, |part| part.end as usize);
-            bracketed.2.push(bits(&inside[..count]));
+            kernels.add_inside(&values, base, finite, threshold - 4.0, &parts, &mut blocks);
+            from.extend(blocks.iter().map(|block| block.sum.to_bits()));
+            inside.push(bits(&values[..count]));
         }
     }
     let mut lanes = vec![0.0; 16 * blocks.len()];
@@ -129,7 +140,9 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
         weights,
         moment,
         gathered: (bits(&values[..n]), indices[..n].to_vec()),
+        from,
         bracketed,
+        inside,
         position: kernels.position(xs, finite),
         count: kernels.count(xs, threshold),
         spread: kernels.spread(xs, finite).map(f64::to_bits).to_vec(),
@@ -223,32 +236,72 @@ fn half_precision_is_what_the_standard_says() {
 #[test]
 fn bits_do_not_depend_on_the_address() {
     let row = noise(1031, 7);
-    let halves: Vec<_> = row.iter().copied().map(bf16::from_f32).collect();
-    let expected = [answer(super::active(), &row, 0.7), answer(super::active(), &halves, 0.7)];
-    for offset in 0..32 {
-        let (mut buffer, mut half) = (vec![9.0; offset], vec![bf16::ONE; offset]);
-        buffer.extend_from_slice(&row);
-        half.extend_from_slice(&halves);
-        let got = [answer(super::active(), &buffer[offset..], 0.7), answer(super::active(), &half[offset..], 0.7)];
-        assert_eq!(expected, got, "offset {offset}");
+    let f16s: Vec<_> = row.iter().copied().map(f16::from_f32).collect();
+    let bf16s: Vec<_> = row.iter().copied().map(bf16::from_f32).collect();
+    for kernels in available() {
+        let expected = [answer(kernels, &row, 0.7), answer(kernels, &f16s, 0.7), answer(kernels, &bf16s, 0.7)];
+        for offset in 0..32 {
+            // What stands before is larger than all of the row.
+            let row = [vec![99.0; offset], row.clone()].concat();
+            let f16s = [vec![f16::MAX; offset], f16s.clone()].concat();
+            let bf16s = [vec![bf16::MAX; offset], bf16s.clone()].concat();
+            let [row, f16s, bf16s] =
+                [Scores::F32(&row[offset..]), Scores::F16(&f16s[offset..]), Scores::Bf16(&bf16s[offset..])];
+            let got = [row, f16s, bf16s].map(|xs| answer(kernels, xs, 0.7));
+            assert_eq!(expected, got, "{} at offset {offset}", kernels.name);
+        }
+    }
+}
+
+/// Every number among others of every kind: NaN is told from -inf, and the largest is the largest.
+#[test]
+fn every_number_of_half_precision_is_found() {
+    let mut blocks = [Block::default()];
+    let mut check = |half: Scores<'_>| {
+        let nan = half.iter().any(f32::is_nan);
+        let max = half.iter().fold(f32::NEG_INFINITY, f32::max) + 0.0;
+        for kernels in available() {
+            assert_eq!(nan, kernels.scan(half, &mut blocks), "{} of {half:?}", kernels.name);
+            assert!(nan || max.to_bits() == blocks[0].max.to_bits(), "{} of {half:?}", kernels.name);
+        }
+    };
+    for number in 0..=u16::MAX {
+        // Neighbours of both signs, or of one; a last vector that is not full; the number at another place each time.
+        for other in [0xff80, 0xfc00, 0x8000, 0xbf80, 0x0000, 0x3c00, number ^ 0x8000, number.wrapping_mul(0x9e37)] {
+            let mut row = [other; 67];
+            row[usize::from(number) % 67] = number;
+            row[usize::from(number / 67) % 67] ^= number & 1;
+            check(Scores::F16(&row.map(f16::from_bits)));
+            check(Scores::Bf16(&row.map(bf16::from_bits)));
+        }
     }
 }
 
 #[test]
 fn nan_is_seen_at_every_place() {
     for kernels in available() {
-        for length in [1, 15, 16, 17, 63, 64, 65, 513, 600] {
+        let check = |xs: Scores<'_>, at: usize| {
+            let mut blocks = vec![Block::default(); xs.len().div_ceil(BLOCK)];
+            assert!(kernels.scan(xs, &mut blocks), "{} misses {at} of {}", kernels.name, xs.len());
+            assert!(kernels.mass(xs, Base::new(1.0), &mut blocks), "{} misses {at} of {}", kernels.name, xs.len());
+        };
+        for length in [1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 513, 600] {
             for at in 0..length {
                 let mut row = noise(length, 1);
-                row[at] = f32::NAN;
-                let mut halves: Vec<_> = row.iter().copied().map(f16::from_f32).collect();
-                // The least of the signalling ones.
-                halves[at] = f16::from_bits(0xfc01);
-                let brains: Vec<_> = row.iter().copied().map(bf16::from_f32).collect();
-                for xs in [Scores::F32(&row), Scores::F16(&halves), Scores::Bf16(&brains)] {
-                    let mut blocks = vec![Block::default(); length.div_ceil(BLOCK)];
-                    assert!(kernels.scan(xs, &mut blocks), "{} misses {at} of {length}", kernels.name);
-                    assert!(kernels.mass(xs, Base::new(1.0), &mut blocks), "{} misses {at} of {length}", kernels.name);
+                let mut f16s: Vec<_> = row.iter().copied().map(f16::from_f32).collect();
+                let mut bf16s: Vec<_> = row.iter().copied().map(bf16::from_f32).collect();
+                // The least and the most of each sign.
+                for nan in [0x7f80_0001, 0x7fff_ffff, 0xff80_0001, 0xffff_ffff] {
+                    row[at] = f32::from_bits(nan);
+                    check(Scores::F32(&row), at);
+                }
+                for nan in [0x7c01, 0x7fff, 0xfc01, 0xffff] {
+                    f16s[at] = f16::from_bits(nan);
+                    check(Scores::F16(&f16s), at);
+                }
+                for nan in [0x7f81, 0x7fff, 0xff81, 0xffff] {
+                    bf16s[at] = bf16::from_bits(nan);
+                    check(Scores::Bf16(&bf16s), at);
                 }
             }
         }

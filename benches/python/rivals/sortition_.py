@@ -25,7 +25,7 @@ def prepare(task: Task) -> Callable[[], Any]:
         case "argmax":
             return lambda: sortition.argmax(task.x)
         case "softmax":
-            out = np.empty_like(task.x)
+            out = np.empty(task.x.shape, np.float32)
             return lambda: sortition.softmax(task.x, out=out)
         case "top_k=50":
             return lambda: sortition.top_k(task.x, 50)

@@ -6,10 +6,11 @@ use std::arch::x86_64::{
     __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_UNORD_Q, _mm_loadu_si128, _mm256_add_epi32, _mm256_add_pd,
     _mm256_add_ps, _mm256_and_ps, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castps256_ps128,
     _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cmpeq_epi32, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_pd,
-    _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_ps, _mm256_movemask_ps,
-    _mm256_mul_pd, _mm256_mul_ps, _mm256_or_ps, _mm256_permutevar8x32_epi32, _mm256_permutevar8x32_ps,
-    _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setzero_pd, _mm256_setzero_ps,
-    _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_pd, _mm256_sub_ps,
+    _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_epi16, _mm256_max_epu16,
+    _mm256_max_ps, _mm256_min_epu16, _mm256_movemask_ps, _mm256_mul_pd, _mm256_mul_ps, _mm256_or_ps,
+    _mm256_permutevar8x32_epi32, _mm256_permutevar8x32_ps, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps,
+    _mm256_setr_epi32, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps,
+    _mm256_storeu_si256, _mm256_sub_pd, _mm256_sub_ps,
 };
 
 use half::{bf16, f16};
@@ -71,6 +72,7 @@ impl Simd for Avx2 {
     type F32 = [__m256; 2];
     type F64 = [__m256d; 4];
     type Flags = __m256;
+    type U16 = [__m256i; 2];
 
     #[inline(always)]
     fn splat(self, x: f32) -> [__m256; 2] {
@@ -144,6 +146,29 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn any(self, flags: __m256) -> bool {
         proven!(_mm256_movemask_ps(flags)) != 0
+    }
+    #[inline(always)]
+    fn load_u16(self, xs: &[u16; 2 * LANES]) -> [__m256i; 2] {
+        proven!([_mm256_loadu_si256(xs.as_ptr().cast()), _mm256_loadu_si256(xs.as_ptr().add(16).cast())])
+    }
+    #[inline(always)]
+    fn store_u16(self, [low, high]: [__m256i; 2], out: &mut [u16; 2 * LANES]) {
+        proven!({
+            _mm256_storeu_si256(out.as_mut_ptr().cast(), low);
+            _mm256_storeu_si256(out.as_mut_ptr().add(16).cast(), high);
+        });
+    }
+    #[inline(always)]
+    fn max_i16(self, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
+        proven!([_mm256_max_epi16(a[0], b[0]), _mm256_max_epi16(a[1], b[1])])
+    }
+    #[inline(always)]
+    fn max_u16(self, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
+        proven!([_mm256_max_epu16(a[0], b[0]), _mm256_max_epu16(a[1], b[1])])
+    }
+    #[inline(always)]
+    fn min_u16(self, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
+        proven!([_mm256_min_epu16(a[0], b[0]), _mm256_min_epu16(a[1], b[1])])
     }
     #[inline(always)]
     fn at_least(self, a: [__m256; 2], b: [__m256; 2]) -> u32 {
@@ -253,7 +278,7 @@ fn lanes_of(bits: u32) -> __m256 {
 }
 
 /// The bits of the lower and of the upper eight lanes.
-#[inline(always)]
+#[inline]
 fn halves(bits: u32) -> [usize; 2] {
     [bits & 0xff, bits >> 8 & 0xff].map(|half| half as usize)
 }

@@ -1,14 +1,15 @@
-//! 512-bit vectors: AVX-512 F. Sixteen lanes are one register.
+//! 512-bit vectors: AVX-512 F and BW. Sixteen lanes are one register.
 
 #![expect(unsafe_code, reason = "vendor intrinsics")]
 
 use std::arch::x86_64::{
-    __m512, __m512d, _CMP_GE_OQ, _CMP_UNORD_Q, _mm256_loadu_si256, _mm512_add_epi32, _mm512_add_pd, _mm512_add_ps,
-    _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps_si512, _mm512_castps512_ps256, _mm512_castsi512_ps,
-    _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_pd, _mm512_fmadd_ps, _mm512_loadu_ps,
-    _mm512_mask_blend_ps, _mm512_maskz_compress_epi32, _mm512_maskz_compress_ps, _mm512_maskz_mov_ps, _mm512_max_ps,
-    _mm512_mul_pd, _mm512_mul_ps, _mm512_reduce_max_ps, _mm512_set1_epi32, _mm512_set1_pd, _mm512_set1_ps,
-    _mm512_setr_epi32, _mm512_setzero_pd, _mm512_shuffle_f64x2, _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps,
+    __m512, __m512d, __m512i, _CMP_GE_OQ, _CMP_UNORD_Q, _mm256_loadu_si256, _mm512_add_epi32, _mm512_add_pd,
+    _mm512_add_ps, _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps_si512, _mm512_castps512_ps256,
+    _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_pd, _mm512_fmadd_ps,
+    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mask_blend_ps, _mm512_maskz_compress_epi32, _mm512_maskz_compress_ps,
+    _mm512_maskz_mov_ps, _mm512_max_epi16, _mm512_max_epu16, _mm512_max_ps, _mm512_min_epu16, _mm512_mul_pd,
+    _mm512_mul_ps, _mm512_reduce_max_ps, _mm512_set1_epi32, _mm512_set1_pd, _mm512_set1_ps, _mm512_setr_epi32,
+    _mm512_setzero_pd, _mm512_shuffle_f64x2, _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps,
     _mm512_storeu_si512, _mm512_sub_pd, _mm512_sub_ps,
 };
 
@@ -16,19 +17,19 @@ use half::{bf16, f16};
 
 use crate::kernels::generic::{LANES, Simd};
 
-super::kernels!("avx512", Avx512::new(), features = "avx512f,popcnt");
+super::kernels!("avx512", Avx512::new(), features = "avx512f,avx512bw,popcnt");
 
 pub(super) fn detect() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt")
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("popcnt")
 }
 
-/// Proof that AVX-512 F is enabled.
+/// Proof that AVX-512 F and BW are enabled.
 #[derive(Clone, Copy)]
 struct Avx512(());
 
 impl Avx512 {
     // A safe function with target features can be called safely only where they are on, and so the value is a proof.
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512bw")]
     fn new() -> Self {
         Self(())
     }
@@ -37,8 +38,8 @@ impl Avx512 {
 /// An intrinsic, called in a method of the token.
 macro_rules! proven {
     ($call:expr) => {
-        // SAFETY: a method was called, so there is an `Avx512`, so AVX-512 F is enabled; and every address comes from a
-        // reference to an array as long as the register.
+        // SAFETY: a method was called, so there is an `Avx512`, so AVX-512 F and BW are enabled; and every address comes
+        // from a reference to an array as long as the register.
         unsafe { $call }
     };
 }
@@ -50,6 +51,7 @@ impl Simd for Avx512 {
     type F32 = __m512;
     type F64 = [__m512d; 2];
     type Flags = u16;
+    type U16 = __m512i;
 
     #[inline(always)]
     fn splat(self, x: f32) -> __m512 {
@@ -109,6 +111,26 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn any(self, flags: u16) -> bool {
         flags != 0
+    }
+    #[inline(always)]
+    fn load_u16(self, xs: &[u16; 2 * LANES]) -> __m512i {
+        proven!(_mm512_loadu_si512(xs.as_ptr().cast()))
+    }
+    #[inline(always)]
+    fn store_u16(self, v: __m512i, out: &mut [u16; 2 * LANES]) {
+        proven!(_mm512_storeu_si512(out.as_mut_ptr().cast(), v));
+    }
+    #[inline(always)]
+    fn max_i16(self, a: __m512i, b: __m512i) -> __m512i {
+        proven!(_mm512_max_epi16(a, b))
+    }
+    #[inline(always)]
+    fn max_u16(self, a: __m512i, b: __m512i) -> __m512i {
+        proven!(_mm512_max_epu16(a, b))
+    }
+    #[inline(always)]
+    fn min_u16(self, a: __m512i, b: __m512i) -> __m512i {
+        proven!(_mm512_min_epu16(a, b))
     }
     #[inline(always)]
     fn at_least(self, a: __m512, b: __m512) -> u32 {

@@ -3,11 +3,12 @@
 #![expect(unsafe_code, reason = "vendor intrinsics")]
 
 use std::arch::aarch64::{
-    float32x4_t, float64x2_t, uint32x4_t, vaddq_f32, vaddq_f64, vaddq_s32, vaddvq_u32, vandq_u32, vbslq_f32, vceqq_f32,
-    vceqq_u32, vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64, vdupq_n_u32, vfmaq_f32,
-    vget_low_f32, vld1_u16, vld1q_f32, vld1q_u32, vmaxq_f32, vmaxvq_f32, vmaxvq_u32, vmulq_f32, vmulq_f64, vmvnq_u32,
-    vorrq_u32, vreinterpretq_f32_s32, vreinterpretq_f32_u32, vreinterpretq_s32_f32, vshll_n_u16, vshlq_n_s32,
-    vst1q_f32, vst1q_f64, vsubq_f32, vsubq_f64,
+    float32x4_t, float64x2_t, uint16x8_t, uint32x4_t, vaddq_f32, vaddq_f64, vaddq_s32, vaddvq_u32, vandq_u32,
+    vbslq_f32, vceqq_f32, vceqq_u32, vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64, vdupq_n_u32,
+    vfmaq_f32, vget_low_f32, vld1_u16, vld1q_f32, vld1q_u16, vld1q_u32, vmaxq_f32, vmaxq_s16, vmaxq_u16, vmaxvq_f32,
+    vmaxvq_u32, vminq_u16, vmulq_f32, vmulq_f64, vmvnq_u32, vorrq_u32, vreinterpretq_f32_s32, vreinterpretq_f32_u32,
+    vreinterpretq_s16_u16, vreinterpretq_s32_f32, vreinterpretq_u16_s16, vshll_n_u16, vshlq_n_s32, vst1q_f32,
+    vst1q_f64, vst1q_u16, vsubq_f32, vsubq_f64,
 };
 
 use std::arch::asm;
@@ -74,6 +75,7 @@ impl Simd for Neon {
     type F32 = Quad;
     type F64 = [float64x2_t; 8];
     type Flags = uint32x4_t;
+    type U16 = [uint16x8_t; 4];
 
     #[inline(always)]
     fn splat(self, x: f32) -> Quad {
@@ -142,6 +144,29 @@ impl Simd for Neon {
     #[inline(always)]
     fn any(self, flags: uint32x4_t) -> bool {
         proven!(vmaxvq_u32(flags)) != 0
+    }
+    #[inline(always)]
+    fn load_u16(self, xs: &[u16; 2 * LANES]) -> [uint16x8_t; 4] {
+        each!(|i| vld1q_u16(xs.as_ptr().add(8 * i)))
+    }
+    #[inline(always)]
+    fn store_u16(self, v: [uint16x8_t; 4], out: &mut [u16; 2 * LANES]) {
+        each!(|i| vst1q_u16(out.as_mut_ptr().add(8 * i), v[i]));
+    }
+    #[inline(always)]
+    fn max_i16(self, a: [uint16x8_t; 4], b: [uint16x8_t; 4]) -> [uint16x8_t; 4] {
+        each!(|i| {
+            let (a, b) = (vreinterpretq_s16_u16(a[i]), vreinterpretq_s16_u16(b[i]));
+            vreinterpretq_u16_s16(vmaxq_s16(a, b))
+        })
+    }
+    #[inline(always)]
+    fn max_u16(self, a: [uint16x8_t; 4], b: [uint16x8_t; 4]) -> [uint16x8_t; 4] {
+        each!(|i| vmaxq_u16(a[i], b[i]))
+    }
+    #[inline(always)]
+    fn min_u16(self, a: [uint16x8_t; 4], b: [uint16x8_t; 4]) -> [uint16x8_t; 4] {
+        each!(|i| vminq_u16(a[i], b[i]))
     }
     #[inline(always)]
     fn at_least(self, a: Quad, b: Quad) -> u32 {

@@ -63,11 +63,26 @@ fn between(product: f64, c: f64, sum: f64) -> f32 {
     rounded
 }
 
+/// Numbers without a sign, in the order of such with one, and back. Baseline x86-64 compares only the latter, and with this
+/// the compiler sees it.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "as in every instruction set")]
+fn flipped(v: [u16; 2 * LANES]) -> [u16; 2 * LANES] {
+    v.map(|x| x ^ 0x8000)
+}
+
+/// Not inlined: here all lanes have to be in memory, side by side, which makes the compiler keep them in vectors.
+#[inline(never)]
+fn store_u16(v: &[u16; 2 * LANES], out: &mut [u16; 2 * LANES]) {
+    *out = *v;
+}
+
 #[expect(clippy::inline_always, reason = "as in every instruction set")]
 impl Simd for Portable {
     type F32 = [f32; LANES];
     type F64 = [f64; LANES];
     type Flags = bool;
+    type U16 = [u16; 2 * LANES];
 
     #[inline(always)]
     fn splat(self, x: f32) -> [f32; LANES] {
@@ -132,6 +147,27 @@ impl Simd for Portable {
     #[inline(always)]
     fn any(self, flags: bool) -> bool {
         flags
+    }
+    #[inline(always)]
+    fn load_u16(self, xs: &[u16; 2 * LANES]) -> [u16; 2 * LANES] {
+        *xs
+    }
+    #[inline(always)]
+    fn store_u16(self, v: [u16; 2 * LANES], out: &mut [u16; 2 * LANES]) {
+        store_u16(&v, out);
+    }
+    #[inline(always)]
+    fn max_i16(self, a: [u16; 2 * LANES], b: [u16; 2 * LANES]) -> [u16; 2 * LANES] {
+        std::array::from_fn(|i| a[i].cast_signed().max(b[i].cast_signed()).cast_unsigned())
+    }
+    #[inline(always)]
+    fn max_u16(self, a: [u16; 2 * LANES], b: [u16; 2 * LANES]) -> [u16; 2 * LANES] {
+        flipped(self.max_i16(flipped(a), flipped(b)))
+    }
+    #[inline(always)]
+    fn min_u16(self, a: [u16; 2 * LANES], b: [u16; 2 * LANES]) -> [u16; 2 * LANES] {
+        let (a, b) = (flipped(a), flipped(b));
+        flipped(std::array::from_fn(|i| a[i].cast_signed().min(b[i].cast_signed()).cast_unsigned()))
     }
     #[inline(always)]
     fn at_least(self, a: [f32; LANES], b: [f32; LANES]) -> u32 {

@@ -1,8 +1,10 @@
 //! What a row may be made of. Every number of half precision is an `f32`: loading converts, and loses nothing.
 
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use super::{LANES, Simd};
+use super::halves::{self, Half};
+use super::{LANES, Simd, scan};
 
 /// A number that scores come as.
 pub(crate) trait Element: Copy + Into<f32> + 'static {
@@ -14,6 +16,12 @@ pub(crate) trait Element: Copy + Into<f32> + 'static {
 
     /// All of them into `out`, which is as long.
     fn widen<S: Simd>(s: S, xs: &[Self], out: &mut [f32]);
+
+    /// The largest of a block, which is never -0; marks NaN.
+    fn largest<S: Simd>(s: S, xs: &[Self], nan: &mut S::Flags) -> f32;
+
+    /// The largest of each of sixteen interleaved parts; -inf where a part is empty.
+    fn lane_maxima<S: Simd>(s: S, xs: &[Self]) -> S::F32;
 }
 
 impl Element for f32 {
@@ -32,6 +40,16 @@ impl Element for f32 {
     #[inline(always)]
     fn widen<S: Simd>(_: S, xs: &[Self], out: &mut [f32]) {
         out.copy_from_slice(xs);
+    }
+
+    #[inline(always)]
+    fn largest<S: Simd>(s: S, xs: &[Self], nan: &mut S::Flags) -> f32 {
+        scan::largest(s, xs, nan)
+    }
+
+    #[inline(always)]
+    fn lane_maxima<S: Simd>(s: S, xs: &[Self]) -> S::F32 {
+        scan::lanes(s, xs)
     }
 }
 
@@ -61,6 +79,30 @@ macro_rules! half_precision {
                 if !tail.is_empty() {
                     s.store_tail(Self::load_tail(s, tail, 0.0), out_tail);
                 }
+            }
+
+            #[inline(always)]
+            fn largest<S: Simd>(s: S, xs: &[Self], nan: &mut S::Flags) -> f32 {
+                halves::largest(s, xs, nan)
+            }
+
+            #[inline(always)]
+            fn lane_maxima<S: Simd>(s: S, xs: &[Self]) -> S::F32 {
+                halves::lanes(s, xs)
+            }
+        }
+
+        impl Half for $number {
+            const LOWEST: u16 = Self::NEG_INFINITY.to_bits();
+
+            #[inline(always)]
+            fn bits(xs: &[Self]) -> &[u16] {
+                xs.reinterpret_cast()
+            }
+
+            #[inline(always)]
+            fn load_bits<S: Simd>(s: S, bits: &[u16; LANES]) -> S::F32 {
+                s.$load(&bits.map(Self::from_bits))
             }
         }
     };

@@ -22,6 +22,7 @@ use half::{bf16, f16};
 pub(super) mod bracket;
 mod element;
 pub(super) mod gather;
+mod halves;
 pub(super) mod lookup;
 pub(super) mod mass;
 pub(super) mod scan;
@@ -36,17 +37,18 @@ pub(crate) const LANES: usize = 16;
 /// Scores of a block: the unit of maxima and of sums.
 pub(crate) const BLOCK: usize = 512;
 
-/// How many scores lie before the first from which on no vector crosses a cache line, at most fifteen; or all, if they are
-/// fewer.
+/// How many scores lie before the first from which on no vector crosses a cache line, fewer than fill one; or all, if they
+/// are fewer.
 ///
 /// Vectors that cross lines are read at half the speed. Only what does not depend on where lanes begin may begin there.
 #[inline(always)]
 fn to_line<E>(xs: &[E]) -> usize {
-    // A line has 64 bytes on nearly every CPU: one vector of single precision, or two of half.
-    xs.as_ptr().align_offset(size_of::<[E; LANES]>()).min(xs.len())
+    // On nearly every CPU: one vector of single precision.
+    const LINE: usize = size_of::<[f32; LANES]>();
+    xs.as_ptr().align_offset(LINE).min(xs.len())
 }
 
-/// Sixteen lanes of `f32` and of `f64`, and the operations that the kernels need.
+/// Sixteen lanes of `f32` and of `f64`, thirty-two of sixteen bits, and the operations that the kernels need.
 ///
 /// The value is a proof that the instruction set is there, so every method is safe to call. Methods are forced inline:
 /// a function with the CPU features enabled is around them, and only there do they become instructions.
@@ -57,6 +59,8 @@ pub(crate) trait Simd: Copy {
     type F64: Copy;
     /// Lanes marked so far.
     type Flags: Copy;
+    /// Thirty-two lanes of sixteen bits.
+    type U16: Copy;
 
     fn splat(self, x: f32) -> Self::F32;
     fn load_f32(self, xs: &[f32; LANES]) -> Self::F32;
@@ -77,6 +81,13 @@ pub(crate) trait Simd: Copy {
     /// Marks the lanes in which `a` or `b` is NaN.
     fn flag_nan(self, flags: Self::Flags, a: Self::F32, b: Self::F32) -> Self::Flags;
     fn any(self, flags: Self::Flags) -> bool;
+
+    fn load_u16(self, xs: &[u16; 2 * LANES]) -> Self::U16;
+    fn store_u16(self, v: Self::U16, out: &mut [u16; 2 * LANES]);
+    /// The larger as numbers with a sign.
+    fn max_i16(self, a: Self::U16, b: Self::U16) -> Self::U16;
+    fn max_u16(self, a: Self::U16, b: Self::U16) -> Self::U16;
+    fn min_u16(self, a: Self::U16, b: Self::U16) -> Self::U16;
 
     /// Bit `i` says whether lane `i` of `a` is at least that of `b`.
     fn at_least(self, a: Self::F32, b: Self::F32) -> u32;

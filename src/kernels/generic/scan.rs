@@ -2,6 +2,8 @@
 //!
 //! One read of the row. Four accumulators hide the latency of `max`; one unordered compare checks two vectors for NaN.
 //! A maximum does not depend on the order, except that -0 and +0 are equal: a block's maximum is never -0.
+//!
+//! This is how it is done in single precision; `halves` has the same for half.
 
 use super::{BLOCK, Element, LANES, Simd, to_line};
 use crate::kernels::Block;
@@ -35,11 +37,17 @@ pub(crate) fn scan_copy<S: Simd, E: Element>(s: S, xs: &[E], out: &mut [f32], bl
 }
 
 /// The largest score of one block; marks NaN.
+#[inline(always)]
+pub(super) fn scan_block<S: Simd, E: Element>(s: S, xs: &[E], nan: &mut S::Flags) -> f32 {
+    E::largest(s, xs, nan)
+}
+
+/// [`scan_block`] of single precision.
 ///
 /// The vectors between the ends lie where a cache line begins, which in a near cache is nearly twice as fast. Those at the
 /// ends overlap with them, which a maximum does not mind.
 #[inline(always)]
-pub(super) fn scan_block<S: Simd, E: Element>(s: S, xs: &[E], nan: &mut S::Flags) -> f32 {
+pub(super) fn largest<S: Simd>(s: S, xs: &[f32], nan: &mut S::Flags) -> f32 {
     let (Some(first), Some(last)) = (xs.first_chunk(), xs.last_chunk()) else {
         let v = s.load_tail(xs, f32::NEG_INFINITY);
         *nan = s.flag_nan(*nan, v, v);
@@ -71,14 +79,17 @@ pub(super) fn scan_block<S: Simd, E: Element>(s: S, xs: &[E], nan: &mut S::Flags
 pub(crate) fn lane_maxima<S: Simd, E: Element>(s: S, xs: &[E], span: usize, maxima: &mut [f32]) {
     let (outs, _) = maxima.as_chunks_mut::<LANES>();
     for (xs, out) in xs.chunks(span).zip(outs) {
-        let mut max = s.splat(f32::NEG_INFINITY);
-        let (vectors, tail) = xs.as_chunks::<LANES>();
-        for v in vectors {
-            max = s.max(max, s.load(v));
-        }
-        if !tail.is_empty() {
-            max = s.max(max, s.load_tail(tail, f32::NEG_INFINITY));
-        }
-        s.store(max, out);
+        s.store(E::lane_maxima(s, xs), out);
     }
+}
+
+/// The largest score of each lane, of single precision.
+#[inline(always)]
+pub(super) fn lanes<S: Simd>(s: S, xs: &[f32]) -> S::F32 {
+    let mut max = s.splat(f32::NEG_INFINITY);
+    let (vectors, tail) = xs.as_chunks::<LANES>();
+    for v in vectors {
+        max = s.max(max, s.load(v));
+    }
+    if tail.is_empty() { max } else { s.max(max, s.load_tail(tail, f32::NEG_INFINITY)) }
 }
