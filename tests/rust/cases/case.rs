@@ -181,7 +181,9 @@ impl Case {
         let sampler = |(row, output): (usize, Vec<u32>)| {
             let params = self.row_params(row).unwrap_or_else(|unfit| panic!("{unfit}"));
             let mut sampler = Sampler::new(params, &[], None, &[], 0).expect("legal parameters");
-            output.into_iter().for_each(|token| sampler.accept(token));
+            for token in output {
+                sampler.accept(token);
+            }
             sampler
         };
         self.outputs_by_row().into_iter().enumerate().map(sampler).collect()
