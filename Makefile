@@ -45,7 +45,7 @@ test: $(VENV)/built $(VENV)/model
 test-peers: $(VENV)/built $(VENV)/model $(VENV)/peers
 	$(BIN)/python -m pytest -m heavy
 
-parity: $(VENV)/built $(VENV)/peers
+parity: $(VENV)/built $(VENV)/model $(VENV)/peers
 	PYTHONPATH=tests/python $(BIN)/python -W ignore -m peers.table docs/profiles.md
 
 definitions: $(VENV)/built

@@ -5,14 +5,15 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use sortition::{Params, Sampler, kernels};
+use sortition::{Params, Reach, Sampler, Scope, kernels};
 
 const VOCAB: usize = 32_000;
 
 type Case = (&'static str, bool, fn() -> Params);
 
-/// Name, whether a few scores are lifted above the others, parameters.
-const CASES: [Case; 9] = [
+/// Name, whether a few scores are lifted above the others, parameters. The last three show that a token costs the same
+/// after a long history as after a short one.
+const CASES: [Case; 12] = [
     ("greedy/flat", false, || Params { temperature: 0.0, ..Params::default() }),
     ("temperature=0.8/flat", false, || Params { temperature: 0.8, ..Params::default() }),
     ("top_k=50/flat", false, || Params { top_k: Some(50), ..Params::default() }),
@@ -22,11 +23,30 @@ const CASES: [Case; 9] = [
     ("top_p=0.95/flat", false, || Params { top_p: Some(0.95), ..Params::default() }),
     ("chain/peaked", true, chain),
     ("chain/small", false, chain),
+    ("history=1024/flat", false, history),
+    ("history=16384/flat", false, history),
+    ("history=131072/flat", false, history),
 ];
 
 fn chain() -> Params {
     let (top_k, top_p, min_p) = (Some(50), Some(0.95), Some(0.05));
     Params { repetition_penalty: Some(1.1), temperature: 0.8, top_k, top_p, min_p, ..Params::default() }
+}
+
+/// All that looks at the history, and nothing else.
+fn history() -> Params {
+    let all = || Reach { scope: Scope::All, ..Reach::default() };
+    Params {
+        temperature: 0.0,
+        repetition_penalty: Some(1.1),
+        frequency_penalty: Some(0.2),
+        frequency: all(),
+        presence_penalty: Some(0.1),
+        presence: all(),
+        no_repeat_ngram: Some(8),
+        dry_multiplier: Some(0.8),
+        ..Params::default()
+    }
 }
 
 fn main() -> ExitCode {
@@ -47,12 +67,19 @@ fn main() -> ExitCode {
     }
     let vocab = if name.ends_with("small") { 32 } else { VOCAB };
     let row = row(vocab, *lifted);
-    let prompt: Vec<u32> = (0..1_000).map(|i| i * 31 % 32_000).collect();
     let params = params();
-    let prompt = if params.repetition_penalty.is_some() { prompt } else { Vec::new() };
+    let length = name.strip_prefix("history=").and_then(|rest| rest.split('/').next());
+    let prompt = match length {
+        Some(length) => text(length.parse().expect("a number of tokens")),
+        None if params.repetition_penalty.is_some() => (0..1_000).map(|i| i * 31 % 32_000).collect(),
+        None => Vec::new(),
+    };
     let mut sampler = Sampler::new(params, &prompt, None, &[], 0).expect("legal parameters");
     for _ in 0..2 {
         sampler.sample(&row, None).expect("a token");
+    }
+    if length.is_some() {
+        sampler.rollback(2).expect("two tokens"); // the text ends in what it repeats
     }
     let token = measured(&mut sampler, &row);
     println!("token {token}");
@@ -63,6 +90,19 @@ fn main() -> ExitCode {
 #[inline(never)]
 fn measured(sampler: &mut Sampler, row: &[f32]) -> u32 {
     black_box(sampler.sample(black_box(row), None).expect("a token"))
+}
+
+/// So many of 150 words, the common ones more often; its last sentence stood at its beginning as well.
+fn text(length: usize) -> Vec<u32> {
+    let mut state = 7_u32;
+    let mut word = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let uniform = (state >> 16) % 200;
+        uniform * uniform / 200
+    };
+    let mut words: Vec<u32> = (0..length).map(|_| word()).collect();
+    words.copy_within(100..130, length - 30);
+    words
 }
 
 /// Sums of twelve uniform numbers, which is nearly normal; the same on every machine.

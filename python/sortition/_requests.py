@@ -146,6 +146,8 @@ def llama_cpp(given: Any, order: Sequence[str], changes: Mapping[str, Any]) -> R
     off = {key for key, limit in _LLAMA_CPP_OFF_BELOW.items() if request.values.get(key, limit) < limit}
     values = {**silent, **{name: value for name, value in request.values.items() if name not in off}}
     values["temperature"] = max(values["temperature"], 0.0)
+    if "adaptive_decay" in values:
+        values["adaptive_decay"] = min(_LLAMA_CPP_SLOWEST, max(0.0, values["adaptive_decay"]))
     window = values.pop("repetition_window", 64)
     for penalty in ("repetition", "frequency", "presence"):
         if window == 0:
@@ -293,6 +295,7 @@ def _file(path: Path) -> Any:
 
 
 _VLLM_COLDEST = 0.01
+_LLAMA_CPP_SLOWEST = 0.99  # decay of adaptive-p
 
 _LLAMA_CPP_DEFAULTS: Mapping[str, Any] = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 

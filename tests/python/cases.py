@@ -101,8 +101,8 @@ class Case:
 
     def sampler(self, side: Side, **changes: Any) -> Any:
         """A sampler in the state that the case describes."""
-        params = self.params | changes
-        sampler = side.sampler(params, prompt=self.prompt(), vocab_size=self.get("vocab_size"))
+        state = {name: self.get(name) for name in ("vocab_size", "stop_tokens") if name in self.fields}
+        sampler = side.sampler(self.params | changes, prompt=self.prompt(), **state)
         for token in self.get("output", []):
             sampler.accept(token)
         if (back := self.get("rollback")) is not None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from peers.registry import COMBINATIONS, NAMES, counted
+from peers.registry import NAMES, counted, stages
 from peers.table import column, recorded
 
 pytestmark = pytest.mark.heavy
 
 PAGE = Path(__file__).parents[2] / "docs" / "profiles.md"
-TRIALS = [(profile, stage) for profile, stages in NAMES.items() for stage in (*stages, COMBINATIONS)]
+TRIALS = [(profile, stage) for profile in NAMES for stage in stages(profile)]
 
 
 @pytest.mark.parametrize(("profile", "stage"), TRIALS)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+from contextlib import closing
+
 import numpy as np
 import pytest
 
@@ -110,3 +113,75 @@ def test_llama_cpp_adds_up_the_entropy_in_float32():
     exact = np.exp(z / temperature) / np.exp(z / temperature).sum()
     assert np.abs(ours - exact).max() < 1e-7
     assert np.abs(ours - exact).max() < np.abs(theirs - exact).max() < 2e-5
+
+
+@pytest.mark.parametrize("scores", [np.zeros(40), np.linspace(0, 0.1, 40)], ids=["equal", "almost equal"])
+def test_llama_cpp_counts_further_than_an_int_goes_where_mirostat_1_would_keep_all(scores):
+    """As much as its processor makes of that: on x86 the best alone is left, here all."""
+    ours, theirs = first_of_mirostat_1(scores)
+    assert len(kept(ours)) == 40
+    assert len(kept(theirs)) == (1 if platform.machine() in {"x86_64", "AMD64"} else 40)
+
+
+def test_llama_cpp_finds_no_law_beside_an_impossible_token():
+    """Mirostat 1 divides by its probability of 0 there; here the law is that of the candidates."""
+    ours, theirs = first_of_mirostat_1([*SCORES, -np.inf, -np.inf])
+    assert (len(kept(ours)), len(kept(theirs))) == (7, 1)
+
+
+def first_of_mirostat_1(scores):
+    """What is left for the first token, with mu at 6 bits."""
+    load("llama.cpp")
+    from peers.llama_cpp_peer import Walker
+
+    params, scores = {"mirostat": 1, "mirostat_tau": 3.0, "mirostat_eta": 0.1}, np.array(scores, np.float32)
+    with closing(Walker(params, len(scores), 1)) as walker:
+        return distribution("llama.cpp", params, row(scores), []), walker.draw(scores)[1]
+
+
+def test_llama_cpp_tosses_for_xtc_what_it_drew_the_token_before_by():
+    """Its samplers have a generator each, of one seed: whether XTC acts hangs on the last coin of the draw."""
+    load("llama.cpp")
+    from peers.llama_cpp_peer import Walker
+
+    equal, params = np.zeros(2, np.float32), {"xtc_probability": 0.5, "xtc_threshold": 0.1}
+    pairs = []
+    for seed in range(400):
+        with closing(Walker(params, 2, seed)) as walker:
+            (token, before), (_, after) = walker.draw(equal), walker.draw(equal)
+            if len(kept(before)) == 2:
+                pairs.append((token == 0, len(kept(after)) == 1))
+    assert len(pairs) > 100
+    assert {acted for _, acted in pairs} == {True, False}
+    assert all(low == acted for low, acted in pairs)
+
+
+def test_llama_cpp_looks_at_the_breaker_that_begins_last():
+    """Here at the one that ends last. Of `!` `#` `"` `(` `!` the end is a breaker, and in it is another, the `(`."""
+    load("llama.cpp")
+    from peers.vocabulary import breakers, tokens
+
+    context = [token for text in (b"!", b"#", b'"', b"(", b"!") for token in tokens(text)]
+    params = {"dry_multiplier": 1.0, "dry_allowed_length": 1, "dry_breakers": breakers(b"(", b'"(!', size=60)}
+    assert tuple(context[2:]) in params["dry_breakers"]
+    ours, theirs = both("llama.cpp", params, np.zeros(60), prompt=context[:1], output=context[1:])
+    assert np.ptp(ours) == 0
+    assert kept(theirs < theirs.max()) == [context[1]]
+
+
+def test_llama_cpp_bounds_the_decay_of_adaptive_p():
+    """Reading its request does so too; the profile alone takes it as it is."""
+    load("llama.cpp")
+    from peers.llama_cpp_peer import Walker
+
+    def after_the_best(decay):
+        params = {"adaptive_target": 0.9, "adaptive_decay": decay}
+        for seed in range(100):
+            with closing(Walker(params, len(SCORES), seed)) as walker:
+                if walker.draw(SCORES)[0] == 0:
+                    return walker.draw(SCORES)[1]
+        return None
+
+    assert after_the_best(0.999) == pytest.approx(after_the_best(0.99), abs=1e-7)
+    request = {"adaptive_target": 0.9, "adaptive_decay": 0.999, "samplers": ["adaptive_p"]}
+    assert SamplingParams.from_llama_cpp(request).adaptive_decay == 0.99

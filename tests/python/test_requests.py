@@ -55,6 +55,11 @@ TRANSLATED = [
         {"samplers": ["min_p", "adaptive_p"], "adaptive_target": 0.3},
         {"adaptive_target": 0.3, "top_k": None},
     ),
+    (
+        "llama.cpp",
+        {"samplers": ["adaptive_p"], "adaptive_target": 0.3, "adaptive_decay": 0.999},
+        {"adaptive_decay": 0.99},
+    ),
     ("llama.cpp", {"samplers": ["adaptive_p"], "adaptive_target": -1}, {"adaptive_target": None, "top_k": None}),
     ("llama.cpp", {"top_k": -3, "top_n_sigma": -1.0, "dynatemp_range": -0.5}, {"top_k": None, "top_n_sigma": None}),
     ("llama.cpp", {"logit_bias": [[5, 1], [5, 0.5], [6, 1], [6, False]]}, {"logit_bias": {5: 1.5, 6: float("-inf")}}),

@@ -1,4 +1,4 @@
-"""The cases of `text.toml`: stop strings over pieces, characters over bytes, and how a stream ends."""
+"""The cases of text: stop strings over pieces, characters over bytes, and how a stream ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-CASES = tomllib.loads((Path(__file__).parents[1] / "data" / "text.toml").read_text(encoding="utf-8"))["case"]
+DATA = Path(__file__).parents[1] / "data"
+FILES = [DATA / "text.toml", DATA / "more" / "characters.toml"]
+CASES = [case for file in FILES for case in tomllib.loads(file.read_text(encoding="utf-8"))["case"]]
 FIELDS = {"id", "why", "source", "pieces", "byte_pieces", "stop", "max_tokens", "eos_from", "eos_count", "raises_at"}
 EXPECTED = {"text", "emitted", "matched", "finish_reason", "any_chunking", "raises"}
 GREEDY = SamplingParams(temperature=0)
@@ -63,7 +65,7 @@ def emitted(chunks, pieces):
     return after
 
 
-def test_every_field_of_the_file_is_known_here():
+def test_every_field_of_the_files_is_known_here():
     """A field that nobody reads would promise what nobody checks."""
     for case in CASES:
         assert set(case) <= FIELDS | {"expect"}, case["id"]

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from peers.trials import Counts, trial
+from peers.walks import POLICIES, walks
 
 if TYPE_CHECKING:
     from peers.trials import Peer
 
-__all__ = ["COMBINATIONS", "NAMES", "ROWS", "counted", "load"]
+__all__ = ["ALONE", "COMBINATIONS", "NAMES", "ROWS", "counted", "load", "stages"]
 
 COMBINATIONS = "combinations"
-ROWS = {COMBINATIONS: 3000}
+ROWS = {COMBINATIONS: 3000, "dry_breakers": 200}
 SINGLE = 500  # rows of a stage alone
 
 NAMES = {
@@ -71,6 +72,9 @@ NAMES = {
     "openai": ["logit_bias", "frequency", "presence", "temperature", "top_p"],
 }
 
+ALONE = {"llama.cpp": ["dry_breakers", *POLICIES]}
+"""Not put together with others: breakers, which take long to make, and policies, which take the place of cuts."""
+
 PEERS = {
     "transformers": ("peers.transformers_peer", "Transformers", ("torch", "transformers")),
     "llama.cpp": ("peers.llama_cpp_peer", "LlamaCpp", ("llama_cpp",)),
@@ -91,7 +95,13 @@ def load(profile: str) -> Peer:
     return peer
 
 
+def stages(profile: str) -> list[str]:
+    """What a profile is tried with."""
+    return [*NAMES[profile], *ALONE.get(profile, ()), COMBINATIONS]
+
+
 @cache
 def counted(profile: str, stage: str) -> Counts:
     """The trial of a stage, run once."""
-    return trial(load(profile), stage, NAMES[profile], ROWS.get(stage, SINGLE))
+    peer, rows = load(profile), ROWS.get(stage, SINGLE)
+    return walks(stage, rows) if stage in POLICIES else trial(peer, stage, NAMES[profile], rows)

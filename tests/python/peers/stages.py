@@ -37,6 +37,14 @@ def penalty(rng: Generator) -> float:
     return round(float(rng.uniform(0.05, 2) * rng.choice([-1, 1, 1])), 3)
 
 
+def broken(rng: Generator, row: Row) -> dict[str, Any]:
+    """DRY with breakers, which only llama.cpp has."""
+    from peers.vocabulary import random_breakers
+
+    given = random_breakers(rng, row.prompt + row.output, len(row.scores))
+    return {**STAGES["dry"](rng, row), "dry_allowed_length": 1, "dry_breakers": given}
+
+
 STAGES: dict[str, Callable[[Generator, Row], dict[str, Any]]] = {
     "allowed_ids": lambda rng, row: {"allowed_ids": ids(rng, row, 30)},
     "suppress": lambda rng, row: {"suppress": ids(rng, row, 30)},
@@ -53,6 +61,7 @@ STAGES: dict[str, Callable[[Generator, Row], dict[str, Any]]] = {
         "dry_allowed_length": int(rng.integers(1, 4)),
         "dry_window": int(rng.choice([16, 64])),
     },
+    "dry_breakers": broken,
     "temperature": lambda rng, row: {"temperature": float(rng.choice([0.0, 0.5, 0.7, 1.0, 1.3, 2.0]))},
     "dynamic_temperature": lambda rng, row: {
         "temperature": round(float(rng.uniform(0.6, 1.5)), 3),

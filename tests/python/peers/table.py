@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peers.registry import COMBINATIONS, NAMES, counted
+from peers.registry import COMBINATIONS, NAMES, counted, stages
 from peers.stages import STAGES
+from peers.walks import POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +33,10 @@ def cell(counts: Counts) -> str:
 
 def column(profile: str) -> dict[str, str]:
     """The cells of a profile by their stages."""
-    stages = (*NAMES[profile], COMBINATIONS)
-    cells = {stage: cell(counted(profile, stage)) if stage in stages else "" for stage in (*STAGES, COMBINATIONS)}
-    return cells | {"all rows": str(sum(counted(profile, stage).rows for stage in stages))}
+    tried = stages(profile)
+    lines = (*STAGES, *POLICIES, COMBINATIONS)
+    cells = {stage: cell(counted(profile, stage)) if stage in tried else "" for stage in lines}
+    return cells | {"all rows": str(sum(counted(profile, stage).rows for stage in tried))}
 
 
 def lines() -> Iterator[str]:

@@ -1,7 +1,8 @@
 """A trial: one set of stages, some thousand random rows, this package beside a peer.
 
-Equal means: the same tokens are left, and every probability agrees within 1e-6 (2e-5 for dynamic temperature). Where
-scores are tied, stacks may choose different ones of equals; then as many must be left, with the same probabilities.
+Equal means: the same tokens are left, and every probability agrees within 1e-6 (2e-5 for dynamic temperature and
+adaptive-p). Where scores are tied, stacks may choose different ones of equals; then as many must be left, with the same
+probabilities.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-__all__ = ["Counts", "Peer", "close", "tolerance", "trial"]
+__all__ = ["Counts", "Peer", "close", "count", "tolerance", "trial"]
 
 Params = dict[str, Any]
 
 
 def tolerance(params: Params) -> float:
-    """Of a probability; coarse where llama.cpp adds up an entropy in float32 and makes a temperature of it."""
-    return 1e-6 if params.get("dynatemp_range") is None else 2e-5
+    """Of a probability; coarse where llama.cpp makes a temperature or scores of what it adds up in float32."""
+    return 1e-6 if params.get("dynatemp_range") is None and params.get("adaptive_target") is None else 2e-5
 
 
 class Peer(Protocol):
@@ -104,12 +105,18 @@ def survives(params: Params, row: Row, stop_tokens: list[int]) -> bool:
 def record(counts: Counts, peer: Peer, params: Params, row: Row, stop_tokens: list[int]) -> None:
     """Ask both and count."""
     ours = distribution(peer.profile, params, row, stop_tokens)
-    theirs = peer.probabilities(params, row, stop_tokens)
+    count(counts, ours, peer.probabilities(params, row, stop_tokens), tied=row.tied, params=params)
+
+
+def count(
+    counts: Counts, ours: NDArray[np.float64], theirs: NDArray[np.float64], *, tied: bool, params: Params
+) -> None:
+    """Equal, equal but for the choice among ties, or different."""
     allowed = tolerance(params)
     if (worst := close(ours, theirs)) is not None and worst <= allowed:
         counts.equal += 1
         counts.worst = max(counts.worst, worst)
-    elif row.tied and (worst := close(np.sort(ours), np.sort(theirs))) is not None and worst <= allowed:
+    elif tied and (worst := close(np.sort(ours), np.sort(theirs))) is not None and worst <= allowed:
         counts.tied += 1
     else:
         kept = f"{int((ours > 0).sum())} and {int((theirs > 0).sum())} of {len(ours)} tokens left"

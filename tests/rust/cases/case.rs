@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use half::{bf16, f16};
 use serde::Deserialize;
-use sortition::{Error, Params, Sampler};
+use sortition::{Error, Params, Sampler, Scores};
 use toml::{Table, Value};
 
 use crate::params::{self, Unfit};
@@ -63,7 +64,7 @@ pub(crate) struct Case {
     pub(crate) output: Vec<u32>,
     rollback: Option<usize>,
     pub(crate) fork: Option<u32>,
-    pub(crate) steps: Option<usize>,
+    steps: Option<usize>,
     pub(crate) draws: Option<usize>,
     pub(crate) logprobs: Option<usize>,
     pub(crate) call: Option<String>,
@@ -89,9 +90,35 @@ pub(crate) fn load(text: &str) -> Result<Vec<Case>, toml::de::Error> {
     Ok(toml::from_str::<File>(text)?.case)
 }
 
+/// One row, in the type that is handed over.
+pub(crate) enum Row {
+    F32(Vec<f32>),
+    F16(Vec<f16>),
+    Bf16(Vec<bf16>),
+}
+
+impl Row {
+    pub(crate) fn scores(&self) -> Scores<'_> {
+        match self {
+            Self::F32(xs) => xs.into(),
+            Self::F16(xs) => xs.into(),
+            Self::Bf16(xs) => xs.into(),
+        }
+    }
+
+    /// The bits of each score, of a wider type where its own has fewer.
+    pub(crate) fn bits(&self) -> Vec<u32> {
+        match self {
+            Self::F32(xs) => xs.iter().map(|x| x.to_bits()).collect(),
+            Self::F16(xs) => xs.iter().map(|x| x.to_bits().into()).collect(),
+            Self::Bf16(xs) => xs.iter().map(|x| x.to_bits().into()).collect(),
+        }
+    }
+}
+
 impl Case {
     /// The scores of a case of one row.
-    pub(crate) fn row(&self) -> Vec<f32> {
+    pub(crate) fn row(&self) -> Row {
         let row = if let Some(fill) = &self.fill {
             let mut row = vec![fill.value; fill.count];
             for (id, &score) in &fill.except {
@@ -104,15 +131,12 @@ impl Case {
         } else {
             self.logits.clone().expect("scores")
         };
-        // The crate takes float32. A row of another type holds the same numbers if they have no more digits than it has.
-        let lost = match self.dtype.as_deref() {
-            None | Some("float32") => 0,
-            Some("bfloat16") => 16,
-            Some("float16") => 13,
+        match self.dtype.as_deref() {
+            None | Some("float32") => Row::F32(row),
+            Some("float16") => Row::F16(row.into_iter().map(f16::from_f32).collect()),
+            Some("bfloat16") => Row::Bf16(row.into_iter().map(bf16::from_f32).collect()),
             Some(other) => panic!("no such dtype: {other}"),
-        };
-        assert!(row.iter().all(|x| x.to_bits().trailing_zeros() >= lost), "scores that the type does not hold");
-        row
+        }
     }
 
     /// The parameters, of this seed unless they have their own.
@@ -123,6 +147,11 @@ impl Case {
     /// The prompt.
     fn prompt(&self) -> Vec<u32> {
         self.prompt_fill.as_ref().map_or_else(|| self.prompt.clone(), |fill| fill.pattern.repeat(fill.times))
+    }
+
+    /// How many tokens are drawn, one after another.
+    pub(crate) fn steps(&self) -> usize {
+        self.steps.unwrap_or(1)
     }
 
     pub(crate) fn mask(&self) -> Option<Vec<u32>> {
@@ -149,19 +178,21 @@ impl Case {
 
     /// One sampler for each row of a batch, in the state that the case describes.
     pub(crate) fn row_samplers(&self) -> Vec<Sampler> {
-        let count = self.rows.as_ref().expect("rows").len();
-        let outputs = self.row_outputs.clone().unwrap_or_else(|| vec![Vec::new(); count]);
-        (0..count)
-            .zip(outputs)
-            .map(|(row, output)| {
-                let params = self.row_params(row).unwrap_or_else(|unfit| panic!("{unfit}"));
-                let mut sampler = Sampler::new(params, &[], None, &[], 0).expect("legal parameters");
-                for token in output {
-                    sampler.accept(token);
-                }
-                sampler
-            })
-            .collect()
+        let sampler = |(row, output): (usize, Vec<u32>)| {
+            let params = self.row_params(row).unwrap_or_else(|unfit| panic!("{unfit}"));
+            let mut sampler = Sampler::new(params, &[], None, &[], 0).expect("legal parameters");
+            for token in output {
+                sampler.accept(token);
+            }
+            sampler
+        };
+        self.outputs_by_row().into_iter().enumerate().map(sampler).collect()
+    }
+
+    /// What each row of a batch has put out.
+    pub(crate) fn outputs_by_row(&self) -> Vec<Vec<u32>> {
+        let rows = self.rows.as_ref().expect("rows").len();
+        self.row_outputs.clone().unwrap_or_else(|| vec![Vec::new(); rows])
     }
 
     fn row_params(&self, row: usize) -> Result<Params, Unfit> {

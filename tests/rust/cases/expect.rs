@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sortition::rng::{Purpose, coin};
-use sortition::{Draw, Error, Sampler, sample_rows};
+use sortition::{Draw, Error, Sampler, Scores, sample_rows};
 use toml::Value;
 
+use crate::batch;
 use crate::case::Case;
 use crate::params::Unfit;
 
@@ -22,9 +23,7 @@ pub(crate) fn elsewhere(case: &Case, expectation: &str) -> Option<String> {
         _ if case.pieces.is_some() || case.byte_pieces.is_some() => "the loop and its text are Python's",
         _ if case.table.is_some() => "beam search is Python's",
         "json_safe" => "the dictionary of a draw is Python's",
-        "input_unchanged" => "a row comes as a shared slice, which nothing can change",
         "twice" if wanted == Some("differs") => "a seed from the system is Python's: the crate takes a number",
-        "alone" | "permuted" | "state_unchanged" if case.rows.is_some() => "many rows in one call are Python's",
         "error" | "error_mentions" | "state_unchanged" => {
             return match case.params(0) {
                 Err(unfit @ Unfit::Type(_)) => Some(unfit.to_string()),
@@ -56,9 +55,15 @@ pub(crate) fn hold(case: &Case, expectation: &str) {
         "seed" => assert_eq!(want::<u64>(value), fresh(case).params().seed),
         "forks" => forks(case, &want::<String>(value)),
         "tokens" if case.draft.is_some() => assert_eq!(want::<Vec<u32>>(value), verified(case)),
-        "tokens" => assert_eq!(want::<Vec<i64>>(value), batch(case).0),
-        "errors" => assert_eq!(want::<Vec<Failed>>(value), batch(case).1),
-        "rows_differ" => rows_differ(case, want(value)),
+        "tokens" => assert_eq!(want::<Vec<i64>>(value), batch::tokens(case).0),
+        "errors" => assert_eq!(want::<Vec<batch::Failed>>(value), batch::tokens(case).1),
+        "alone" => batch::alone(case, &want::<Vec<usize>>(value)),
+        "permuted" => {
+            assert!(want::<bool>(value));
+            batch::permuted(case);
+        }
+        "rows_differ" => batch::rows_differ(case, want(value)),
+        "input_unchanged" => input_unchanged(case, want(value)),
         _ => hold_draw(case, expectation, value),
     }
 }
@@ -90,8 +95,11 @@ fn hold_draw(case: &Case, expectation: &str, value: &Value) {
             }
         }
         "error" => assert_eq!(want::<String>(value), class(&failure(case).0)),
-        "error_row" => assert_eq!(want::<usize>(value), place(&failure(case).0).0.expect("a row")),
-        "error_token" => assert_eq!(want::<usize>(value), place(&failure(case).0).1.expect("a token")),
+        "error_row" => assert_eq!(Some(want::<usize>(value)), failure(case).0.row()),
+        "error_token" => {
+            let Error::BadScore { token, .. } = failure(case).0 else { panic!("no token") };
+            assert_eq!(want::<usize>(value), token);
+        }
         "error_stage" => {
             let Error::NoCandidate { stage: Some(stage), .. } = failure(case).0 else { panic!("no stage") };
             assert_eq!(want::<String>(value), stage.name());
@@ -104,9 +112,12 @@ fn hold_draw(case: &Case, expectation: &str, value: &Value) {
         }
         "state_unchanged" => {
             assert!(want::<bool>(value));
-            // A sampler that was never made has no state to change.
-            if let Some(sampler) = failure(case).1 {
-                assert_eq!((&case.output[..], case.output.len() as u64), (sampler.output(), sampler.position()));
+            let samplers = failure(case).1;
+            let outputs =
+                if case.rows.is_some() { case.outputs_by_row() } else { vec![case.output.clone(); samplers.len()] };
+            assert_eq!(outputs.len(), samplers.len());
+            for (sampler, output) in samplers.iter().zip(outputs) {
+                assert_eq!((&output[..], output.len() as u64), (sampler.output(), sampler.position()));
             }
         }
         unknown => panic!("no check for {unknown}"),
@@ -133,9 +144,19 @@ fn fresh(case: &Case) -> Sampler {
 /// The scores after all stages.
 fn processed(case: &Case) -> Vec<f64> {
     let row = case.row();
-    let mut out = vec![0.0; row.len()];
-    fresh(case).process(&row, case.mask().as_deref(), &mut out).expect("scores");
+    let mut out = vec![0.0; row.scores().len()];
+    fresh(case).process(row.scores(), case.mask().as_deref(), &mut out).expect("scores");
     out.into_iter().map(f64::from).collect()
+}
+
+/// Drawing and processing leave the scores alone.
+fn input_unchanged(case: &Case, wanted: bool) {
+    let row = case.row();
+    let before = row.bits();
+    let (mut sampler, mut out) = (fresh(case), vec![0.0; before.len()]);
+    sampler.process(row.scores(), None, &mut out).expect("scores");
+    sampler.draw(row.scores(), None, 0).expect("a draw");
+    assert_eq!(wanted, before == row.bits());
 }
 
 fn kept(case: &Case) -> Vec<usize> {
@@ -155,7 +176,7 @@ fn draws(case: &Case, seeds: usize) -> Vec<Draw> {
     let (row, mask) = (case.row(), case.mask());
     let draw = |seed| {
         let mut sampler = case.sampler(seed).expect("legal parameters");
-        sampler.draw(&row, mask.as_deref(), case.logprobs.unwrap_or(0)).expect("a draw")
+        sampler.draw(row.scores(), mask.as_deref(), case.logprobs.unwrap_or(0)).expect("a draw")
     };
     (0..seeds as u64).map(draw).collect()
 }
@@ -201,12 +222,12 @@ fn drafted(case: &Case, chances: &[f64], seed: u64) -> u32 {
     let token = chances.iter().position(|p| (sum += p, sum > coin).1).expect("a token");
     #[expect(clippy::cast_possible_truncation, reason = "scores are float32")]
     let scores: Vec<_> = chances.iter().map(|p| p.ln() as f32).collect();
-    let known: &[&Vec<f32>] = &[&scores];
+    let known: &[Scores<'_>] = &[(&scores).into()];
     let row = case.row();
     let mut sampler = case.sampler(seed).expect("legal parameters");
     let draft = [u32::try_from(token).expect("an id")];
     let known = (seed % 2 == 1).then_some(known);
-    sampler.verify(&[&row, &row], &draft, known, None).expect("tokens")[0]
+    sampler.verify(&[row.scores(), row.scores()], &draft, known, None).expect("tokens")[0]
 }
 
 /// The tokens of the draft that stand, and the one after.
@@ -226,7 +247,7 @@ struct Count {
 /// One token for each of many copies of the row.
 fn count(case: &Case, wanted: &Count) {
     let row = case.row();
-    let rows = vec![&row[..]; case.draws.expect("a number of draws")];
+    let rows = vec![row.scores(); case.draws.expect("a number of draws")];
     let tokens = sample_rows(&rows, case.params(0).expect("parameters")).expect("tokens");
     let hits = tokens.iter().filter(|&&token| token == wanted.id).count();
     assert!((wanted.low..=wanted.high).contains(&hits), "{hits}");
@@ -235,52 +256,48 @@ fn count(case: &Case, wanted: &Count) {
 /// The numbers and the ids that a public function returns.
 fn call(case: &Case) -> (Vec<f64>, Vec<u32>) {
     let row = case.row();
+    let row = row.scores();
     let mut out = vec![0.0; row.len()];
     let argument = |name: &str| case.args.get(name).map(want::<f64>);
     let known = |names: &[&str]| case.args.keys().all(|name| names.contains(&name.as_str()));
     let widened = |out: Vec<f32>| out.into_iter().map(f64::from).collect();
     match case.call.as_deref().expect("a function") {
-        "argmax" => (vec![sortition::argmax(&row).expect("a token").into()], Vec::new()),
-        "entropy" => (vec![sortition::entropy(&row).expect("a number")], Vec::new()),
-        "logsumexp" => (vec![sortition::logsumexp(&row).expect("a number")], Vec::new()),
+        "argmax" => (vec![sortition::argmax(row).expect("a token").into()], Vec::new()),
+        "entropy" => (vec![sortition::entropy(row).expect("a number")], Vec::new()),
+        "logsumexp" => (vec![sortition::logsumexp(row).expect("a number")], Vec::new()),
         "log_softmax" => {
-            sortition::log_softmax(&row, &mut out).expect("numbers");
+            sortition::log_softmax(row, &mut out).expect("numbers");
             (widened(out), Vec::new())
         }
         "softmax" if known(&["temperature"]) => {
-            sortition::softmax(&row, argument("temperature").unwrap_or(1.0), &mut out).expect("numbers");
+            sortition::softmax(row, argument("temperature").unwrap_or(1.0), &mut out).expect("numbers");
             (widened(out), Vec::new())
         }
         "top_k" if known(&["k"]) => {
-            let best = sortition::top_k(&row, want(&case.args["k"])).expect("tokens");
+            let best = sortition::top_k(row, want(&case.args["k"])).expect("tokens");
             (best.iter().map(|&(_, x)| x.into()).collect(), best.iter().map(|&(id, _)| id).collect())
         }
-        "top_p" if known(&["p"]) => (Vec::new(), sortition::top_p(&row, argument("p").expect("p")).expect("tokens")),
+        "top_p" if known(&["p"]) => (Vec::new(), sortition::top_p(row, argument("p").expect("p")).expect("tokens")),
         other => panic!("no function {other} of {:?}", case.args),
     }
 }
 
-/// The error of the case, and the sampler that it came from if one was made.
-fn failure(case: &Case) -> (Error, Option<Sampler>) {
-    if let Some(rows) = &case.rows {
-        let masks = case.row_masks();
-        let results = rows.iter().zip(case.row_samplers()).zip(&masks).enumerate();
-        let mut errors = results.filter_map(|(r, ((row, mut sampler), mask))| {
-            sampler.sample(row, mask.as_deref()).err().map(|e| e.in_row(r))
-        });
-        return (errors.next().expect("an error"), None);
+/// The error of the case, and the samplers that were made: none where making it is the error.
+fn failure(case: &Case) -> (Error, Vec<Sampler>) {
+    if case.rows.is_some() {
+        return batch::failure(case);
     }
     match case.sampler(0) {
-        Err(error) => (error, None),
+        Err(error) => (error, Vec::new()),
         Ok(mut sampler) => {
-            let error = sampler.draw(&case.row(), case.mask().as_deref(), 0).expect_err("an error");
-            (error, Some(sampler))
+            let error = sampler.draw(case.row().scores(), case.mask().as_deref(), 0).expect_err("an error");
+            (error, vec![sampler])
         }
     }
 }
 
 /// The class of an error in Python.
-fn class(error: &Error) -> &'static str {
+pub(crate) fn class(error: &Error) -> &'static str {
     match error {
         Error::Range { .. } | Error::UnknownToken { .. } => "ParameterError",
         Error::NoCandidate { .. } => "NoCandidateError",
@@ -288,21 +305,10 @@ fn class(error: &Error) -> &'static str {
     }
 }
 
-fn place(error: &Error) -> (Option<usize>, Option<usize>) {
-    match *error {
-        Error::BadScore { row, token, .. } => (row, Some(token)),
-        Error::NoCandidate { row, .. } | Error::RowLength { row, .. } => (row, None),
-        _ => (None, None),
-    }
-}
-
 /// What a sampler draws from the row again and again.
 fn sequence(case: &Case, sampler: &mut Sampler) -> Vec<u32> {
-    repeated(case, sampler, &case.row())
-}
-
-fn repeated(case: &Case, sampler: &mut Sampler, row: &[f32]) -> Vec<u32> {
-    (0..case.steps.unwrap_or(1)).map(|_| sampler.sample(row, None).expect("a token")).collect()
+    let row = case.row();
+    (0..case.steps()).map(|_| sampler.sample(row.scores(), None).expect("a token")).collect()
 }
 
 fn forks(case: &Case, wanted: &str) {
@@ -314,34 +320,4 @@ fn forks(case: &Case, wanted: &str) {
     let first = drawn();
     assert_eq!(first.len(), first.iter().collect::<BTreeSet<_>>().len());
     assert_eq!(first, drawn());
-}
-
-#[derive(Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-struct Failed {
-    row: usize,
-    error: String,
-}
-
-/// A token for each row, -1 for one that failed, and the errors: each row by a sampler of its own.
-fn batch(case: &Case) -> (Vec<i64>, Vec<Failed>) {
-    let (mut tokens, mut failed) = (Vec::new(), Vec::new());
-    let rows = case.rows.as_ref().expect("rows").iter().zip(case.row_samplers()).zip(case.row_masks());
-    for (r, ((row, mut sampler), mask)) in rows.enumerate() {
-        match sampler.sample(row, mask.as_deref()) {
-            Ok(token) => tokens.push(token.into()),
-            Err(error) => {
-                assert_eq!(Some("mark"), case.on_error.as_deref(), "{error}");
-                failed.push(Failed { row: r, error: class(&error).to_owned() });
-                tokens.push(-1);
-            }
-        }
-    }
-    (tokens, failed)
-}
-
-fn rows_differ(case: &Case, wanted: bool) {
-    let rows = case.rows.as_ref().expect("rows").iter().zip(case.row_samplers());
-    let sequences: Vec<_> = rows.map(|(row, mut sampler)| repeated(case, &mut sampler, row)).collect();
-    assert_eq!(wanted, sequences.len() == sequences.iter().collect::<BTreeSet<_>>().len());
 }

@@ -4,6 +4,7 @@
 //! top of each file. What Rust has no part in (text, beams, Python's own) is ignored by name, with its reason. A field, a
 //! parameter or an expectation that is not known here fails.
 
+mod batch;
 mod case;
 mod expect;
 mod params;
