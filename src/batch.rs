@@ -3,6 +3,8 @@
 //! A call with samplers first decides every row, in parallel if that is worth it, and then records: until the last row is
 //! decided no sampler has moved.
 
+use std::sync::OnceLock;
+
 use crate::candidates::with_workspace;
 use crate::error::Error;
 use crate::params::Params;
@@ -26,7 +28,8 @@ pub struct Request<'a> {
 ///
 /// # Errors
 ///
-/// As [`Sampler::sample`], of the first request that fails; [`Error::row`] says which one it is.
+/// As [`Sampler::sample`], of the first request that fails; [`Error::row`] says which one it is. An interrupt of a processor
+/// comes before all, and no request that had not begun is decided.
 ///
 /// ```
 /// use sortition::{Params, Request, Sampler, sample_batch};
@@ -109,11 +112,33 @@ pub(crate) fn decide<T: Send>(
     requests: &mut [Request<'_>],
     work: impl Fn(&mut Request<'_>) -> Result<Decision<T>, Error> + Sync,
 ) -> Vec<Result<Decision<T>, Error>> {
-    threads::map(
+    map(
         requests.iter_mut().enumerate(),
         |(_, request)| request.sampler.effort() * request.logits.len(),
         |(at, request)| work(request).map_err(|error| error.in_row(at)),
     )
+}
+
+/// [`threads::map`] up to an interrupt: then no further item is begun, and it is the result of all.
+fn map<I: Send, T: Send>(
+    items: impl ExactSizeIterator<Item = I>,
+    effort: impl Fn(&I) -> usize,
+    work: impl Fn(I) -> Result<T, Error> + Sync,
+) -> Vec<Result<T, Error>> {
+    let interrupt = OnceLock::new();
+    let mut results = threads::map(items, effort, |item| match interrupt.get() {
+        Some(error) => Err(Error::clone(error)),
+        None => work(item).inspect_err(|error| {
+            if error.is_interrupt() {
+                // Of two, the first ends the call.
+                let _ = interrupt.set(error.clone());
+            }
+        }),
+    });
+    if let Some(error) = interrupt.into_inner() {
+        results.fill_with(|| Err(error.clone()));
+    }
+    results
 }
 
 /// Draws a token for every row, without history, row `r` from stream `r`: the first token that a sampler on that stream would
@@ -148,7 +173,7 @@ pub(crate) fn each<T: Send>(
     effort: usize,
     work: impl Fn(usize, Scores<'_>) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    let results = threads::map(
+    let results = map(
         rows.iter().enumerate(),
         |(_, row)| effort * row.len(),
         |(at, &row)| work(at, row).map_err(|error| place(error, at, rows)),

@@ -65,7 +65,7 @@ class Request:
 def _read(stack: Stack, given: Any, special: Mapping[str, Callable[[Request, str, Any], Any]]) -> Request:
     """A request key by key; `special` reads values that are written in another way than here."""
     if not isinstance(given, Mapping):
-        msg = f"a {stack.name} request must be a mapping, got {shown(given)}"
+        msg = f"{stack.name} request must be a mapping, got {shown(given)}"
         raise ParameterError(msg)
     request = Request(stack, given)
     for key, asked in given.items():
@@ -87,8 +87,8 @@ def _read(stack: Stack, given: Any, special: Mapping[str, Callable[[Request, str
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and arrays of NumPy, tensors of torch: as Python's own."""
-    return value.tolist() if hasattr(value, "tolist") else value
+    """Numbers and arrays of NumPy, tensors of torch: as Python's own. A class of them is a value like another."""
+    return value.tolist() if hasattr(value, "tolist") and not isinstance(value, type) else value
 
 
 def _equal(value: Any, off: Any) -> bool:

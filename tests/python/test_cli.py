@@ -118,10 +118,10 @@ def test_json_is_one_strict_object(run):
 
 def test_several_completions_are_printed_one_by_one_or_as_one_object(run):
     """With headings, or in a list."""
-    code, out, err = generate(run, "--n", 2, "--max-tokens", 2)
+    code, out, err = generate(run, "-n", 2, "--max-tokens", 2)
     assert (code, out) == (0, "=== 1 of 2 ===\n今天天气\n=== 2 of 2 ===\n今天天气\n")
     assert err.count("· length\n") == 2
-    value = strict_json(generate(run, "--n", 2, "--max-tokens", 2, "--json")[1])
+    value = strict_json(generate(run, "-n", 2, "--max-tokens", 2, "--json")[1])
     assert [done["stream"] for done in value["completions"]] == [0, 1]
 
 
@@ -225,7 +225,7 @@ def test_every_parameter_has_a_flag_that_reaches_it(run, monkeypatch, name):
         (["--top-p", "2"], r"--top-p must be in \(0, 1\], got 2.*"),
         (["--seed", "-1"], r"--seed must be .*, got -1"),
         (["--max-tokens", "0"], "--max-tokens must be an integer of at least 1, got 0"),
-        (["--n", "0"], "--n must be an integer of at least 1, got 0"),
+        (["-n", "0"], r"-n must be an integer in \[1, 65537\), got 0"),
         (["--stop", ""], r"--stop must not be empty.*"),
         (["--deadline", "-1"], r"--deadline must be a number of seconds, 0 or more, got -1\.0"),
         (["--logit-bias", "3"], "--logit-bias must be ID=VALUE, got '3'"),
