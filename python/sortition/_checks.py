@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -41,6 +42,8 @@ def ordered(name: str, legal: str, value: Any) -> Any:
 
 def is_masked(value: Any) -> bool:
     """Whether it is a masked array of NumPy, or a list that has some."""
+    if "numpy.ma" not in sys.modules:  # it takes its time, and who has a masked array has loaded it
+        return False
     parts = value if isinstance(value, (list, tuple)) else (value,)
     return any(isinstance(part, np.ma.MaskedArray) for part in parts)
 

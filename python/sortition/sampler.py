@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +67,7 @@ class Sampler:
         self._params = SamplingParams() if params is None else params
         if not isinstance(self._params, SamplingParams):
             refuse("params", "SamplingParams", params)
-        self._seed = secrets.randbits(64) if self._params.seed is None else self._params.seed
+        self._seed = _new_seed() if self._params.seed is None else self._params.seed
         self._native = _native.Sampler(
             self._params._native,  # noqa: SLF001 - the sampler's own parameters
             self._seed,
@@ -360,7 +360,11 @@ def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any)
         msg = f"logits must have the shape (vocab,) or (rows, vocab), got {array.shape}"
         raise LogitsError(msg)
     table = rows(array)
-    seed = secrets.randbits(64) if params.seed is None else params.seed
+    seed = _new_seed() if params.seed is None else params.seed
     out = np.empty(table.shape[0], np.int64)
     _native.sample_rows(table, params._native, seed, out)  # noqa: SLF001 - the same package
     return int(out[0]) if array.ndim == 1 else out
+
+
+def _new_seed() -> int:
+    return int.from_bytes(os.urandom(8), "little")

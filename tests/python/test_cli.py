@@ -244,6 +244,15 @@ def test_a_bad_parameter_is_one_line_and_exit_code_2(run, arguments, message):
     assert re.fullmatch(f"sortition: {message}\n", err)
 
 
+@pytest.mark.parametrize(
+    "arguments", [["--max-tokens", "0"], ["--stop", ""], ["--deadline", "-1"], ["-n", "0"], ["-n", "1000000000"]]
+)
+def test_a_bad_parameter_is_found_before_the_model_is_opened(run, arguments):
+    """Which takes seconds, and here fails."""
+    code, _, err = generate(run, *arguments, model="gone")
+    assert (code, err.split()[:2]) == (2, ["sortition:", arguments[0]])
+
+
 def test_every_flag_has_a_help_of_whole_sentences():
     """In the words of the command: flags, not fields of Python."""
     shown = testing.CliRunner(env={"COLUMNS": "400"}).invoke(cli.app, ["generate", "--help"]).output
@@ -322,22 +331,11 @@ sys.exit(__main__.main())
 
 
 @pytest.fixture
-def waiting():
+def waiting(start):
     """Start the command line in a process of its own, with a model that waits for a line after two tokens."""
-    started = []
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-
-    def start(*arguments):
-        command = [sys.executable, "-c", WAITING, "generate", "好", "--temperature", "0", *arguments]
-        started.append(subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=environment))
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            pipe.close()
+    command = [sys.executable, "-c", WAITING, "generate", "好", "--temperature", "0"]
+    return lambda *arguments: start([*command, *arguments], stdout=-1, env=environment)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to one process")
