@@ -201,3 +201,38 @@ pub(crate) fn write(
 fn place(error: Error, row: usize, rows: &[Scores<'_>]) -> Error {
     if rows.len() > 1 { error.in_row(row) } else { error }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::processor::{Failure, Processor};
+
+    #[test]
+    fn an_interrupt_ends_the_call_and_is_no_rows() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&calls);
+        let processor = Processor::new(move |context, _| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            match context[0] {
+                0 => Err(Failure::raised(std::fmt::Error)),
+                2 => Err(Failure::interrupt(std::fmt::Error)),
+                _ => Ok(()),
+            }
+        });
+        let params = Params { processors: vec![processor], ..Params::default() };
+        let mut samplers: Vec<_> =
+            (0..5).map(|row| Sampler::new(params.clone(), &[row], None, &[], 0).expect("they are good")).collect();
+        let row = [0.0_f32, 1.0];
+        let mut requests: Vec<_> =
+            samplers.iter_mut().map(|sampler| Request { sampler, logits: Scores::from(&row), mask: None }).collect();
+
+        let results = sample_each(&mut requests);
+        assert_eq!(3, calls.load(Ordering::Relaxed));
+        assert!(results.iter().all(|result| result.as_ref().is_err_and(|e| e.is_interrupt() && e.row().is_none())));
+        assert!(sample_batch(&mut requests).is_err_and(|error| error.is_interrupt()));
+        assert!(samplers.iter().all(|sampler| sampler.output().is_empty()));
+    }
+}

@@ -30,7 +30,8 @@ class Draws:
 
     Attributes:
         tokens: the ids, ``int64`` of shape ``(rows,)``; -1 where the row failed.
-        errors: the exceptions of the rows that failed, by row.
+        errors: the exceptions of the rows that failed, by row. Each has its own, also where processors raise one object
+            for many, unless its class cannot be copied.
         logprobs: ``float64`` of shape ``(rows,)``, after all stages.
         raw_logprobs: the same in the scores as they came.
         ranks: ``int64`` of shape ``(rows,)``, in the scores as they came; 1 is the best.

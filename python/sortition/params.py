@@ -103,11 +103,11 @@ class SamplingParams:
         processors: callables ``(history, scores) -> None | array``, which run one after the other where ``custom``
             stands in the order. ``history`` is the prompt and the output, ``int64`` of shape ``(n,)``. ``scores`` is
             the row at this point, ``float32`` of shape ``(vocab,)``, with -inf where a token is impossible. Both are
-            new arrays, which the callable may change and keep. It returns scores of the same shape, finite or -inf, or
-            ``None`` to use ``scores`` as it left them. A token that was impossible stays impossible. An exception
-            reaches the caller, and nothing is drawn. In a batch, a processor may be called from several threads at
-            once. Parameters with processors can be neither pickled nor turned into a dictionary, as processors are
-            code.
+            new arrays, which the callable may change and keep. It returns scores of the same shape, finite or -inf, of
+            NumPy or any library with DLPack, or ``None`` to use ``scores`` as it left them. A token that was impossible
+            stays impossible. An exception reaches the caller, and nothing is drawn. In a batch, a processor may be
+            called from several threads at once. Parameters with processors can be neither pickled nor turned into a
+            dictionary, as processors are code.
         bad_words: sequences of ids that must not occur: the last id is banned when prompt and output end with the rest.
         logit_bias: ``{id: bias}``, added to the score; finite, or ``-inf`` to ban the id.
         suppress: ids that are impossible.

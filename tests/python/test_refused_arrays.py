@@ -44,6 +44,7 @@ SCORES: dict[str, tuple[Callable[[Sampler, Any], Any], str]] = {
     "process": (lambda s, bad: s.process(bad), "logits"),
     "sample_batch": (lambda s, bad: batch(s, logits=bad), "logits"),
     "without state": (lambda _, bad: sortition.sample(bad), "logits"),
+    "a kernel": (lambda _, bad: sortition.top_p(bad, 0.5), "x"),
     "rows": (lambda s, bad: s.verify(bad, [1]), "rows"),
     "draft_logits": (lambda s, bad: s.verify(ROWS, [1], bad), "draft_logits"),
 }
