@@ -3,6 +3,8 @@
 //! A call with samplers first decides every row, in parallel if that is worth it, and then records: until the last row is
 //! decided no sampler has moved.
 
+use std::sync::OnceLock;
+
 use crate::error::Error;
 use crate::params::Params;
 use crate::sampler::{Decision, Draw, Sampler};
@@ -25,7 +27,8 @@ pub struct Request<'a> {
 ///
 /// # Errors
 ///
-/// As [`Sampler::sample`], of the first request that fails; [`Error::row`] says which one it is.
+/// As [`Sampler::sample`], of the first request that fails; [`Error::row`] says which one it is. An interrupt of a processor
+/// comes before all, and no request that had not begun is decided.
 ///
 /// ```
 /// use sortition::{Params, Request, Sampler, sample_batch};
@@ -108,11 +111,33 @@ pub(crate) fn decide<T: Send>(
     requests: &mut [Request<'_>],
     work: impl Fn(&mut Request<'_>) -> Result<Decision<T>, Error> + Sync,
 ) -> Vec<Result<Decision<T>, Error>> {
-    threads::map(
+    map(
         requests.iter_mut().enumerate(),
         |(_, request)| request.sampler.effort() * request.logits.len(),
         |(at, request)| work(request).map_err(|error| error.in_row(at)),
     )
+}
+
+/// [`threads::map`] up to an interrupt: then no further item is begun, and it is the result of all.
+fn map<I: Send, T: Send>(
+    items: impl ExactSizeIterator<Item = I>,
+    effort: impl Fn(&I) -> usize,
+    work: impl Fn(I) -> Result<T, Error> + Sync,
+) -> Vec<Result<T, Error>> {
+    let interrupt = OnceLock::new();
+    let mut results = threads::map(items, effort, |item| match interrupt.get() {
+        Some(error) => Err(Error::clone(error)),
+        None => work(item).inspect_err(|error| {
+            if error.is_interrupt() {
+                // Of two, the first ends the call.
+                let _ = interrupt.set(error.clone());
+            }
+        }),
+    });
+    if let Some(error) = interrupt.into_inner() {
+        results.fill_with(|| Err(error.clone()));
+    }
+    results
 }
 
 /// Draws a token for every row, without history, row `r` from stream `r`: the first token that a sampler on that stream would
@@ -147,7 +172,7 @@ pub(crate) fn each<T: Send>(
     effort: usize,
     work: impl Fn(usize, Scores<'_>) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    let results = threads::map(
+    let results = map(
         rows.iter().enumerate(),
         |(_, row)| effort * row.len(),
         |(at, &row)| work(at, row).map_err(|error| place(error, at, rows)),
@@ -174,4 +199,39 @@ pub(crate) fn write(
 
 fn place(error: Error, row: usize, rows: &[Scores<'_>]) -> Error {
     if rows.len() > 1 { error.in_row(row) } else { error }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::processor::{Failure, Processor};
+
+    #[test]
+    fn an_interrupt_ends_the_call_and_is_no_rows() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&calls);
+        let processor = Processor::new(move |context, _| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            match context[0] {
+                0 => Err(Failure::raised(std::fmt::Error)),
+                2 => Err(Failure::interrupt(std::fmt::Error)),
+                _ => Ok(()),
+            }
+        });
+        let params = Params { processors: vec![processor], ..Params::default() };
+        let mut samplers: Vec<_> =
+            (0..5).map(|row| Sampler::new(params.clone(), &[row], None, &[], 0).expect("they are good")).collect();
+        let row = [0.0_f32, 1.0];
+        let mut requests: Vec<_> =
+            samplers.iter_mut().map(|sampler| Request { sampler, logits: Scores::from(&row), mask: None }).collect();
+
+        let results = sample_each(&mut requests);
+        assert_eq!(3, calls.load(Ordering::Relaxed));
+        assert!(results.iter().all(|result| result.as_ref().is_err_and(|e| e.is_interrupt() && e.row().is_none())));
+        assert!(sample_batch(&mut requests).is_err_and(|error| error.is_interrupt()));
+        assert!(samplers.iter().all(|sampler| sampler.output().is_empty()));
+    }
 }

@@ -78,9 +78,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same error, in row `row` of a batch. A parameter outside its range has no row.
+    /// The same error, in row `row` of a batch. A parameter outside its range has no row, nor has an interrupt.
     #[must_use]
     pub fn in_row(mut self, index: usize) -> Self {
+        if self.is_interrupt() {
+            return self;
+        }
         match &mut self {
             Self::UnknownToken { row, .. }
             | Self::RowLength { row, .. }
@@ -93,6 +96,12 @@ impl Error {
             Self::Range { .. } => {}
         }
         self
+    }
+
+    /// Whether it is no row's error, but ends the whole call.
+    #[must_use]
+    pub fn is_interrupt(&self) -> bool {
+        matches!(self, Self::Processor { failure: Failure::Interrupt(_), .. })
     }
 
     /// Which row of the batch it was, if there was one.

@@ -54,6 +54,8 @@ impl PartialEq for Processor {
 pub enum Failure {
     /// Its own error. Two are equal if they are one.
     Raised(Arc<dyn std::error::Error + Send + Sync>),
+    /// What ends the whole call, and is no row's error: somebody wants it to end. No further row is begun.
+    Interrupt(Arc<dyn std::error::Error + Send + Sync>),
     /// What it returned is not a row of scores.
     Answer {
         /// The token with a bad score, if that is what is wrong.
@@ -68,12 +70,18 @@ impl Failure {
     pub fn raised(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Raised(Arc::new(error))
     }
+
+    /// The failure of a processor that was told, by this error, to end the call.
+    pub fn interrupt(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Interrupt(Arc::new(error))
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Raised(error) => write!(f, "a processor failed: {error}"),
+            Self::Interrupt(error) => write!(f, "a processor was interrupted: {error}"),
             Self::Answer { what, .. } => what.fmt(f),
         }
     }
@@ -82,7 +90,9 @@ impl fmt::Display for Failure {
 impl PartialEq for Failure {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Raised(one), Self::Raised(other)) => Arc::ptr_eq(one, other),
+            (Self::Raised(one), Self::Raised(other)) | (Self::Interrupt(one), Self::Interrupt(other)) => {
+                Arc::ptr_eq(one, other)
+            }
             (Self::Answer { what: one, .. }, Self::Answer { what: other, .. }) => one == other,
             _ => false,
         }

@@ -13,6 +13,7 @@ from sortition._runtime import read_environment as _read_environment
 from sortition.batch import Draws, sample_batch
 from sortition.completion import Chunk, Completion, Timings
 from sortition.decode import Step, decode
+from sortition.draw import Draw
 from sortition.errors import (
     LogitsError,
     MissingExtra,
@@ -27,7 +28,7 @@ from sortition.kernels import argmax, entropy, log_softmax, logsumexp, softmax, 
 from sortition.models import Model, PieceTokenizer, ScriptedModel, Tokenizer, load
 from sortition.params import SamplingParams
 from sortition.profiles import Profile
-from sortition.sampler import Draw, Sampler, sample
+from sortition.sampler import Sampler, sample
 from sortition.trace import Trace
 
 __all__ = [

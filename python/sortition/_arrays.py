@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sortition import _native
+from sortition._checks import array as array_of
+from sortition._checks import integers, is_masked, shown
 from sortition.errors import LogitsError, ParameterError
 
 if TYPE_CHECKING:
@@ -24,34 +26,25 @@ __all__ = ["Logits", "answer", "mask", "masks", "row", "rows", "scores", "table"
 Logits = Any
 
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)], align=True)
-_HALF = np.dtype(np.float16)
 _SINGLE = np.dtype(np.float32)
+_READ = (_SINGLE, np.dtype(np.float16), BFLOAT16)
 #: Of an infinity it makes the NaN by which the core knows a finite score that float32 has no room for.
 _OUTSIDE = np.uint32(0x00400F64)
 #: Host memory in DLPack: plain, pinned for CUDA, pinned for ROCm.
 _HOST = (1, 3, 11)
 
 
-def scores(logits: Logits) -> Scores:
+def scores(logits: Logits, name: str = "logits") -> Scores:
     """The scores as an array of the same shape that the kernels can read; other real types become float32.
 
     Raises:
-        LogitsError: if they are not real numbers, or not in the memory of the host. A number that is finite and outside
-            the range of float32 becomes a NaN that is named for what it was when it is looked at.
+        LogitsError: if they are not real numbers, or not in the memory of the host; it calls them by ``name``. A number
+            that is finite and outside the range of float32 becomes a NaN that is named for what it was when it is
+            looked at.
     """
-    if type(logits) is np.ndarray and logits.dtype in (_SINGLE, _HALF, BFLOAT16) and logits.flags.aligned:
-        return logits
-    if _has_dlpack(logits):
-        return scores(_shared(logits))
-    if _masked(logits) or (isinstance(logits, (list, tuple)) and any(_masked(part) for part in logits)):
-        msg = "logits are a masked array, got a mask that would be lost: fill it first, as by .filled(-numpy.inf)"
-        raise LogitsError(msg)
-    array = _array(logits)
-    if array.dtype.name == "bfloat16":
-        array = array.view(BFLOAT16)
-    if array.dtype.kind not in "fiu" and array.dtype != BFLOAT16:
-        msg = f"logits must be real numbers, got dtype {array.dtype}"
-        raise LogitsError(msg)
+    array = _real(logits, name)
+    if array.dtype in _READ and array.flags.aligned:
+        return array
     if _wide(array.dtype):
         narrow, gone = _narrowed(array)
         narrow.view(np.uint32)[gone] |= _OUTSIDE
@@ -60,18 +53,34 @@ def scores(logits: Logits) -> Scores:
     return np.require(array, array.dtype.newbyteorder("=") if kept else np.float32, ["A"])
 
 
-def _array(logits: Logits) -> Scores:
+def _real(logits: Logits, name: str) -> Scores:
+    """An array of real numbers of any type that NumPy has, or of bfloat16."""
+    if type(logits) is np.ndarray and logits.dtype in _READ:
+        return logits
+    if _has_dlpack(logits):
+        return _real(_shared(logits, name), name)
+    if is_masked(logits):
+        msg = f"{name} must be scores without a mask, got a masked array: fill it first, as by .filled(-numpy.inf)"
+        raise LogitsError(msg)
+    array = _array(logits, name)
+    if array.dtype.name == "bfloat16":
+        array = array.view(BFLOAT16)
+    # Other packages have types of eight bits that say they are NumPy's kind of number.
+    numbers = array.dtype.kind in "fiu" and issubclass(array.dtype.type, (np.floating, np.integer))
+    if not numbers and array.dtype != BFLOAT16:
+        msg = f"{name} must be real numbers, of a type of NumPy or bfloat16, got dtype {array.dtype}"
+        raise LogitsError(msg)
+    return array
+
+
+def _array(logits: Logits, name: str) -> Scores:
     if isinstance(logits, (list, tuple)) and logits and _has_dlpack(logits[0]):
-        logits = [scores(part) for part in logits]
+        logits = [scores(part, name) for part in logits]
     try:
         return np.asarray(logits)
-    except (TypeError, ValueError):
-        msg = f"logits must be rows of one length and type, got {logits!r:.80}"
-        raise LogitsError(msg) from None
-
-
-def _masked(logits: Logits) -> bool:
-    return isinstance(logits, np.ma.MaskedArray)
+    except Exception as error:
+        msg = f"{name} must be rows of one length and type, got {shown(logits)}"
+        raise LogitsError(msg) from error
 
 
 def _wide(dtype: np.dtype[Any]) -> bool:
@@ -91,7 +100,7 @@ def _has_dlpack(logits: Logits) -> bool:
     return hasattr(type(logits), "__dlpack_device__") and not isinstance(logits, np.ndarray)
 
 
-def _shared(logits: Logits) -> Scores:
+def _shared(logits: Logits, name: str) -> Scores:
     """An array of another library as one of NumPy on the same memory, only to be read."""
     try:
         device = int(logits.__dlpack_device__()[0])
@@ -99,8 +108,8 @@ def _shared(logits: Logits) -> Scores:
             return _of_both(logits, device)
         memory = _native.DLPack(_capsule(logits))
         array = np.asarray(memory)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        msg = f"logits must be an array that the host can read, got {type(logits).__name__}: {error}"
+    except Exception as error:
+        msg = f"{name} must be an array that the host can read, got {type(logits).__name__}: {error}"
         raise LogitsError(msg) from error
     return array.view(BFLOAT16) if memory.is_bfloat16 else array
 
@@ -121,23 +130,20 @@ def _of_both(logits: Logits, device: int) -> Scores:
         raise BufferError(msg) from None
 
 
-def row(logits: Logits) -> Scores:
+def row(logits: Logits, name: str = "logits") -> Scores:
     """One contiguous row, from an array of shape ``(vocab,)`` or ``(1, vocab)``."""
-    array = scores(logits)
+    array = scores(logits, name)
     if array.ndim == 2 and array.shape[0] == 1:  # noqa: PLR2004 - a batch of one
         array = array[0]
     if array.ndim != 1:
-        msg = f"logits must have the shape (vocab,), got {array.shape}"
+        msg = f"{name} must have the shape (vocab,), got {array.shape}"
         raise LogitsError(msg)
     return np.ascontiguousarray(array)
 
 
 def answer(returned: Logits, length: int) -> npt.NDArray[np.float32]:
     """What a processor returned, as one contiguous row."""
-    array = np.asarray(returned)
-    if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
-        msg = f"a processor must return real numbers or None, got {returned!r:.80}"
-        raise LogitsError(msg)
+    array = _real(returned, "what a processor returns")
     if array.shape != (length,):
         msg = f"a processor must return scores of the shape ({length},), got {array.shape}"
         raise LogitsError(msg)
@@ -148,14 +154,16 @@ def answer(returned: Logits, length: int) -> npt.NDArray[np.float32]:
             msg = f"a processor gave token {token} the score {array[token]}: scores must fit in float32, below 3.41e38"
             raise LogitsError(msg, token=token)
         array = narrow
+    elif array.dtype == BFLOAT16:  # the upper half of float32
+        array = (np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << 16).view(np.float32)
     return np.ascontiguousarray(array, np.float32)
 
 
-def rows(logits: Logits) -> Scores:
+def rows(logits: Logits, name: str = "logits") -> Scores:
     """The same scores as a matrix of rows; any row stride is kept."""
-    array = scores(logits)
+    array = scores(logits, name)
     if array.ndim == 0 or array.shape[-1] == 0:
-        msg = f"logits must have at least one score along the last axis, got shape {array.shape}"
+        msg = f"{name} must have at least one score along the last axis, got shape {array.shape}"
         raise LogitsError(msg)
     if array.ndim != 2:  # noqa: PLR2004 - a matrix
         array = array.reshape(-1, array.shape[-1])
@@ -164,11 +172,15 @@ def rows(logits: Logits) -> Scores:
     return array
 
 
-def table(logits: Logits) -> Scores:
-    """Rows of a batch, of shape ``(rows, vocab)``; any row stride is kept."""
-    array = scores(logits)
+def table(logits: Logits, name: str = "logits", *, one: bool = False) -> Scores:
+    """Rows of scores, of shape ``(rows, vocab)``, or ``one`` of them; any row stride is kept. ``[]`` has none."""
+    array = scores(logits, name)
+    if array.shape == (0,):
+        array = array.reshape(0, 0)
+    if array.ndim == 1 and one:
+        array = array[None]
     if array.ndim != 2:  # noqa: PLR2004 - rows and scores
-        msg = f"logits must have the shape (rows, vocab), got {array.shape}"
+        msg = f"{name} must have the shape (rows, vocab), got {array.shape}"
         raise LogitsError(msg)
     return array if array.strides[1] == array.itemsize else np.ascontiguousarray(array)
 
@@ -196,7 +208,7 @@ def masks(words: Any, rows: int) -> npt.NDArray[np.uint32]:
 
 
 def _packed(words: Any) -> npt.NDArray[np.int32 | np.uint32]:
-    array = np.asarray(words)
+    array = array_of("mask", "packed int32 or uint32", words)
     if array.dtype not in (np.int32, np.uint32):
         msg = f"mask must be packed int32 or uint32, got dtype {array.dtype}"
         raise ParameterError(msg)
@@ -207,18 +219,13 @@ def tokens(name: str, ids: Any) -> list[int]:
     """Token ids as a list.
 
     Raises:
-        ParameterError: if they are not integers in [0, 2^32).
+        ParameterError: if they are not integers in [0, 2^32), in their order.
     """
-    array = np.asarray(list(ids) if isinstance(ids, (set, frozenset, range)) else ids)
-    if array.size == 0:
-        return []
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        msg = f"{name} must be a sequence of integer token ids, got {ids!r:.80}"
-        raise ParameterError(msg)
-    if array.dtype.kind == "i" and int(array.min()) < 0:
+    array = integers(name, "a sequence of integer token ids", ids)
+    if array.size and int(array.min()) < 0:
         msg = f"{name} must hold token ids of at least 0, got {int(array.min())}"
         raise ParameterError(msg)
-    if int(array.max()) >= 2**32:
+    if array.size and int(array.max()) >= 2**32:
         msg = f"{name} must hold token ids below {2**32}, got {int(array.max())}"
         raise ParameterError(msg)
     listed: list[int] = array.tolist()

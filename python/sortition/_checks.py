@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, NoReturn
+import sys
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from sortition.errors import ParameterError
 
-__all__ = ["Words", "integer", "number", "refuse", "shown"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["Words", "array", "integer", "integers", "is_masked", "number", "ordered", "refuse", "shown"]
 
 
 def refuse(name: str, legal: str, value: Any) -> NoReturn:
@@ -26,6 +31,41 @@ def shown(value: Any) -> str:
         return repr(value)[:80]
     except Exception:  # noqa: BLE001 - of whatever it is: an integer of too many digits, a list that is too deep
         return f"a value of type {type(value).__name__}"
+
+
+def ordered(name: str, legal: str, value: Any) -> Any:
+    """A collection with an order, which a set has not."""
+    if isinstance(value, AbstractSet):
+        refuse(name, legal, Words(f"a {type(value).__name__}, which has no order"))
+    return value
+
+
+def is_masked(value: Any) -> bool:
+    """Whether it is a masked array of NumPy, or a list that has some."""
+    if "numpy.ma" not in sys.modules:  # it takes its time, and who has a masked array has loaded it
+        return False
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    return any(isinstance(part, np.ma.MaskedArray) for part in parts)
+
+
+def array(name: str, legal: str, value: Any) -> npt.NDArray[Any]:
+    """What NumPy makes an array of."""
+    if is_masked(value):
+        refuse(name, legal, Words("a masked array, whose mask would be lost"))
+    try:
+        return np.asarray(value)
+    except Exception:  # noqa: BLE001 - rows of several lengths, and whatever a class of another library raises
+        refuse(name, legal, value)
+
+
+def integers(name: str, legal: str, value: Any) -> npt.NDArray[np.integer[Any]]:
+    """Integers in their order, one-dimensional."""
+    found = array(name, legal, ordered(name, legal, value))
+    if found.size == 0:
+        return np.empty(0, np.int64)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        refuse(name, legal, value)
+    return found
 
 
 class Words(str):

@@ -10,12 +10,10 @@ words of the request.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sortition import _rules
@@ -26,7 +24,9 @@ from sortition.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Request", "llama_cpp", "openai", "transformers", "vllm"]
+    from sortition.profiles import Profile
+
+__all__ = ["Request", "read"]
 
 
 @dataclass
@@ -62,10 +62,17 @@ class Request:
         return ParameterError(self.named(self.keys[parameter]) + message[len(parameter) :])
 
 
+def read(profile: Profile, given: Any, changes: Mapping[str, Any]) -> Request:
+    """A request of the stack that the profile is of; parameters of this package come on top of it."""
+    if profile.name == "llama.cpp":
+        return llama_cpp(given, profile.order, changes)
+    return {"transformers": transformers, "openai": openai, "vllm": vllm}[profile.name](given)
+
+
 def _read(stack: Stack, given: Any, special: Mapping[str, Callable[[Request, str, Any], Any]]) -> Request:
     """A request key by key; `special` reads values that are written in another way than here."""
     if not isinstance(given, Mapping):
-        msg = f"a {stack.name} request must be a mapping, got {shown(given)}"
+        msg = f"{stack.name} request must be a mapping, got {shown(given)}"
         raise ParameterError(msg)
     request = Request(stack, given)
     for key, asked in given.items():
@@ -87,8 +94,8 @@ def _read(stack: Stack, given: Any, special: Mapping[str, Callable[[Request, str
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and arrays of NumPy, tensors of torch: as Python's own."""
-    return value.tolist() if hasattr(value, "tolist") else value
+    """Numbers and arrays of NumPy, tensors of torch: as Python's own. A class of them is a value like another."""
+    return value.tolist() if hasattr(value, "tolist") and not isinstance(value, type) else value
 
 
 def _equal(value: Any, off: Any) -> bool:
@@ -101,7 +108,7 @@ def _equal(value: Any, off: Any) -> bool:
 def transformers(config: Any) -> Request:
     """Of a ``GenerationConfig``, its dictionary, or the path of a ``generation_config.json``."""
     if isinstance(config, (str, os.PathLike)):
-        config = _file(Path(config))
+        config = _file(config)
     elif hasattr(config, "to_dict") and not isinstance(config, type):
         config = config.to_dict()
     request = _read(TRANSFORMERS, config, {"sequence_bias": _sequence_bias})
@@ -271,7 +278,12 @@ def _biases(request: Request, key: str, pairs: Iterable[tuple[Any, Any]]) -> dic
     return found
 
 
-def _file(path: Path) -> Any:
+def _file(name: str | os.PathLike[str]) -> Any:
+    import json
+    from pathlib import Path
+
+    path = Path(name)
+
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) < len(items):

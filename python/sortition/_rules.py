@@ -12,8 +12,6 @@ __all__ = ["PENALTIES", "SETTLE"]
 
 PENALTIES = ("repetition", "frequency", "presence")
 
-_MAX_COUNT = 2**63 - 1
-
 
 class _Bias(dict[int, float]):
     """A read-only mapping, so that parameters stay the value they are."""
@@ -36,11 +34,17 @@ def count(name: str, value: Any) -> int:
     whole = integer(name, value)
     if whole < 0:
         refuse(name, "at least 1", value)
-    return min(whole, _MAX_COUNT)
+    return _counted(name, whole)
 
 
 def count_or_zero(name: str, value: Any) -> int:
-    return min(integer(name, value, least=0), _MAX_COUNT)
+    return _counted(name, integer(name, value, least=0))
+
+
+def _counted(name: str, whole: int) -> int:
+    if whole >= 2**63:
+        refuse(name, "below 2^63", whole)
+    return whole
 
 
 def seed(name: str, value: Any) -> int:
@@ -56,9 +60,10 @@ def listed(name: str, legal: str, value: Any, whole: Any = None) -> list[Any]:
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         refuse(name, legal, whole)
     try:
-        return list(value)
+        items = iter(value)
     except TypeError:  # a NumPy array without a dimension says that it can be iterated
         refuse(name, legal, whole)
+    return list(items)
 
 
 def ids(name: str, value: Any) -> tuple[int, ...]:

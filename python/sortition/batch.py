@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sortition import _native
-from sortition._checks import Words, integer, refuse
+from sortition._checks import Words, integer, integers, ordered, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,8 @@ class Draws:
 
     Attributes:
         tokens: the ids, ``int64`` of shape ``(rows,)``; -1 where the row failed.
-        errors: the exceptions of the rows that failed, by row.
+        errors: the exceptions of the rows that failed, by row. Each has its own, also where processors raise one object
+            for many, unless its class cannot be copied.
         logprobs: ``float64`` of shape ``(rows,)``, after all stages.
         raw_logprobs: the same in the scores as they came.
         ranks: ``int64`` of shape ``(rows,)``, in the scores as they came; 1 is the best.
@@ -74,7 +75,7 @@ def sample_batch(
     Args:
         logits: scores of shape ``(rows, vocab)``, finite or -inf, of NumPy or any library with DLPack, in the memory of
             the host. float32, float16 and bfloat16 are read in place, other types are converted.
-        samplers: one for each row, no two the same.
+        samplers: one for each row, no two the same; in the order of the rows, so no set. None for no row.
         mask: packed ``int32`` or ``uint32`` of shape ``(rows, ceil(vocab / 32))``, as for ``Sampler.sample``; all bits
             of a row that is not restricted are 1.
         logprobs: how many of the best tokens to list. ``None``: no log-probabilities.
@@ -90,6 +91,7 @@ def sample_batch(
         ParameterError: the arguments do not fit each other, a sampler is there twice, or there are more ``logprobs``
             than tokens. No sampler has changed; nor has one if any of the others is raised:
         SamplerInUseError: another call is at work on one of the samplers.
+        KeyboardInterrupt: Ctrl-C, as soon as the processors that are under way are done; no others are called.
     """
     if on_error not in ("raise", "mark"):
         refuse("on_error", "'raise' or 'mark'", on_error)
@@ -108,18 +110,21 @@ def sample_batch(
 
 
 def _listed(samplers: Any) -> list[Sampler]:
+    legal = "a sequence of Sampler"
     try:
-        return list(samplers)
+        items = iter(ordered("samplers", legal, samplers))
     except TypeError:
-        refuse("samplers", "a sequence of Sampler", samplers)
+        refuse("samplers", legal, samplers)
+    return list(items)  # what a generator raises is its own
 
 
 def _indices(rows: Any) -> list[int]:
-    array = np.asarray(rows)
-    if array.ndim != 1 or (array.size and (array.dtype.kind not in "iu" or array.min() < 0)):
-        refuse("rows", "a sequence of row indices of at least 0", rows)
+    legal = "a sequence of row indices of at least 0"
+    array = integers("rows", legal, rows)
+    if array.size and array.min() < 0:
+        refuse("rows", legal, rows)
     indices: list[int] = array.tolist()
-    return indices if array.size else []
+    return indices
 
 
 def _out(out: Any, count: int) -> npt.NDArray[np.int64]:

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sortition._command import BAD_PARAMETER, INTERRUPTED, NO_READER, complain
 from sortition._extras import extra
 from sortition._runtime import info
+from sortition.decode import check_deadline, check_max_tokens
 from sortition.errors import ModelError, ParameterError
 from sortition.generate import generate as run
 from sortition.generate import stream
 from sortition.models import load
+from sortition.run import check_n
+from sortition.stop import StopStrings
 
 with extra("cli", "the command line needs typer and rich"):
     import typer
@@ -166,12 +169,13 @@ def generate_command(
     max_tokens: Annotated[int, typer.Option(help="End after so many tokens.")] = 128,
     stop: Annotated[list[str] | None, typer.Option(help="End before this text; may be repeated.")] = None,
     deadline: Annotated[float | None, typer.Option(help="End after so many seconds.")] = None,
-    n: Annotated[int, typer.Option("--n", "-n", help="How many completions.")] = 1,
+    n: Annotated[int, typer.Option("-n", help="How many completions.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
     **flags: Any,
 ) -> None:
     """Continue PROMPT: the text goes out as it comes, then one line about it on the standard error."""
     params = sampling_params(flags)
+    _check_before_the_model_is_opened(stop or (), max_tokens, deadline, n)
     prompt = sys.stdin.read() if prompt == "-" else prompt
     with _console().status(f"opening {model}"):  # on a terminal only, and gone afterwards
         loaded = load(model)
@@ -189,6 +193,15 @@ def generate_command(
             _console().print(_status(completion), style="dim", highlight=False, soft_wrap=True, markup=False)
     if cancel.is_set():
         raise typer.Exit(INTERRUPTED)
+
+
+def _check_before_the_model_is_opened(stop: Sequence[str], max_tokens: int, deadline: float | None, n: int) -> None:
+    """Which takes a while."""
+    StopStrings(stop)
+    check_max_tokens(max_tokens)
+    if deadline is not None:
+        check_deadline(deadline)
+    check_n(n)
 
 
 @app.command("info")

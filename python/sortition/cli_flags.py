@@ -124,7 +124,7 @@ def _value(name: str, value: Any, shape: Any) -> Any:
 
 
 def _dashed(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    return ("-" if len(name) == 1 else "--") + name.replace("_", "-")
 
 
 def _hints() -> dict[str, Any]:

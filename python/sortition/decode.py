@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from sortition._checks import integer, number, refuse, shown
+from sortition._checks import integer, number, ordered, refuse, shown
 from sortition.errors import ModelError, ParameterError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def decode(
     if not callable(getattr(sampler, "sample", None)):
         msg = f"sampler must have a method sample(logits) -> int, got {type(sampler).__name__}"
         raise ParameterError(msg)
-    prompt = check_ids("prompt_ids", prompt_ids)
+    prompt = check_ids("prompt_ids", ordered("prompt_ids", "a sequence of token ids", prompt_ids))
     if not prompt:
         msg = "prompt_ids must hold at least one token, got none: the first scores come from the last token"
         raise ParameterError(msg)

@@ -11,6 +11,9 @@ SortitionError
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Any
+
 __all__ = [
     "LogitsError",
     "MissingExtra",
@@ -77,6 +80,27 @@ class ModelError(SortitionError):
 
 class MissingExtra(SortitionError, ImportError):  # noqa: N818 - the name is part of the public surface
     """An optional library is not installed. The message names the extra to install."""
+
+
+def twin(error: Exception) -> Exception:
+    """An exception like this one: of several rows each has its own, whatever one object their processors raise.
+
+    What cannot be made again is the same object.
+    """
+    kind: Any = type(error)
+    plain: Any = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    try:
+        if kind.__init__ is plain.__init__:
+            other: Exception = copy(error)
+        else:  # a class's own may take other arguments than it hands on, with which a copy would be made
+            other = kind.__new__(kind, *error.args)
+            plain.__init__(other, *error.args)
+            other.__dict__.update(error.__dict__)
+    except Exception:  # noqa: BLE001 - whatever such a class does
+        return error
+    other.__cause__, other.__context__ = error.__cause__, error.__context__
+    other.__suppress_context__ = error.__suppress_context__
+    return other.with_traceback(error.__traceback__)
 
 
 def _rebuild(

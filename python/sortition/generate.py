@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
-from sortition._checks import integer
 from sortition.errors import ModelError
 from sortition.models.protocol import Forkable, Truncatable
-from sortition.run import Run, RunOptions, last
+from sortition.run import Run, RunOptions, check_n, last
 
 if TYPE_CHECKING:
     import threading
@@ -155,7 +154,7 @@ def generate(
         cancel=cancel,
     )
     run = Run(model, prompt, params, options)
-    n = integer("n", n, least=1)
+    n = check_n(n)
     if n == 1:
         return last(run.fresh_chunks(model))
     if not isinstance(model, (Forkable, Truncatable)):

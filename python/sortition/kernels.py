@@ -152,8 +152,8 @@ def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.in
         NoCandidateError: a row has no score above -inf.
         ParameterError: ``k`` is not an integer of at least 1.
     """
-    array = scores(x)
-    matrix = rows(array)
+    array = scores(x, "x")
+    matrix = rows(array, "x")
     k = min(integer("k", k, least=1), matrix.shape[1])
     values = np.empty((matrix.shape[0], k), np.float32)
     ids = np.empty((matrix.shape[0], k), np.int64)
@@ -180,16 +180,16 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
         NoCandidateError: a row has no score above -inf.
         ParameterError: ``p`` is outside (0, 1].
     """
-    array = scores(x)
+    array = scores(x, "x")
     if array.ndim > 2:  # noqa: PLR2004 - rows and scores
-        msg = f"logits must have the shape (vocab,) or (rows, vocab), got {array.shape}"
+        msg = f"x must have the shape (vocab,) or (rows, vocab), got {array.shape}"
         raise LogitsError(msg)
     nuclei = [np.array(ids, np.int64) for ids in _native.top_p(array, number("p", p))]
     return nuclei[0] if array.ndim == 1 else nuclei
 
 
 def _per_row(x: Logits, kernel: Callable[[Any], list[Any]], dtype: type[np.generic]) -> Any:
-    array = scores(x)
+    array = scores(x, "x")
     values = kernel(array)
     shape = array.shape[:-1]
     return np.array(values, dtype).reshape(shape) if shape else values[0]
@@ -197,9 +197,9 @@ def _per_row(x: Logits, kernel: Callable[[Any], list[Any]], dtype: type[np.gener
 
 def _pair(x: Logits, out: npt.NDArray[np.float32] | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
     """The scores, of which there must be some, and an array for as many numbers, which shares no memory with them."""
-    array = scores(x)
+    array = scores(x, "x")
     if array.ndim == 0 or array.size == 0:
-        array = rows(array)
+        array = rows(array, "x")
     out = _out(out, array.shape)
     return array.copy() if np.may_share_memory(array, out) else array, out
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, field, fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
-from sortition import _native, _requests, _rules
+from sortition import _native, _rules
 from sortition._checks import Words, refuse
 from sortition.errors import ParameterError
 from sortition.profiles import Profile
@@ -22,7 +20,11 @@ __all__ = ["Processor", "SamplingParams", "Scope"]
 
 Scope = Literal["all", "output"]
 
-Processor = Callable[[npt.NDArray[np.int64], npt.NDArray[np.float32]], Any]
+# Not as `numpy.typing` writes them, which takes longer to import than most of this package.
+_Ids = np.ndarray[Any, np.dtype[np.int64]]
+_Scores = np.ndarray[Any, np.dtype[np.float32]]
+
+Processor = Callable[[_Ids, _Scores], Any]
 """A function of the history and the scores, see ``SamplingParams``."""
 
 _NOT_PLAIN = {"plain": False}
@@ -101,11 +103,11 @@ class SamplingParams:
         processors: callables ``(history, scores) -> None | array``, which run one after the other where ``custom``
             stands in the order. ``history`` is the prompt and the output, ``int64`` of shape ``(n,)``. ``scores`` is
             the row at this point, ``float32`` of shape ``(vocab,)``, with -inf where a token is impossible. Both are
-            new arrays, which the callable may change and keep. It returns scores of the same shape, finite or -inf, or
-            ``None`` to use ``scores`` as it left them. A token that was impossible stays impossible. An exception
-            reaches the caller, and nothing is drawn. In a batch, a processor may be called from several threads at
-            once. Parameters with processors can be neither pickled nor turned into a dictionary, as processors are
-            code.
+            new arrays, which the callable may change and keep. It returns scores of the same shape, finite or -inf, of
+            NumPy or any library with DLPack, or ``None`` to use ``scores`` as it left them. A token that was impossible
+            stays impossible. An exception reaches the caller, and nothing is drawn. In a batch, a processor may be
+            called from several threads at once. Parameters with processors can be neither pickled nor turned into a
+            dictionary, as processors are code.
         bad_words: sequences of ids that must not occur: the last id is banned when prompt and output end with the rest.
         logit_bias: ``{id: bias}``, added to the score; finite, or ``-inf`` to ban the id.
         suppress: ids that are impossible.
@@ -242,7 +244,7 @@ class SamplingParams:
             ParameterError: a key that is unknown, or that has no counterpart and is not off; it is named. Keys that say
                 nothing about which token is chosen (lengths, stop tokens, outputs) are passed over.
         """
-        return cls._asked("transformers", _requests.transformers(config), changes)
+        return cls._asked("transformers", config, changes)
 
     @classmethod
     def from_openai(cls, request: Mapping[str, Any], **changes: Any) -> SamplingParams:
@@ -262,7 +264,7 @@ class SamplingParams:
         Raises:
             ParameterError: as :meth:`from_transformers`.
         """
-        return cls._asked("openai", _requests.openai(request), changes)
+        return cls._asked("openai", request, changes)
 
     @classmethod
     def from_vllm(cls, request: Mapping[str, Any], **changes: Any) -> SamplingParams:
@@ -278,7 +280,7 @@ class SamplingParams:
         Raises:
             ParameterError: as :meth:`from_transformers`.
         """
-        return cls._asked("vllm", _requests.vllm(request), changes)
+        return cls._asked("vllm", request, changes)
 
     @classmethod
     def from_llama_cpp(cls, request: Mapping[str, Any], **changes: Any) -> SamplingParams:
@@ -295,15 +297,18 @@ class SamplingParams:
         Raises:
             ParameterError: as :meth:`from_transformers`.
         """
-        order = Profile.named("llama.cpp").order
-        return cls._asked("llama.cpp", _requests.llama_cpp(request, order, changes), changes)
+        return cls._asked("llama.cpp", request, changes)
 
     @classmethod
-    def _asked(cls, profile: str, request: _requests.Request, changes: Mapping[str, Any]) -> SamplingParams:
+    def _asked(cls, stack: str, given: Any, changes: Mapping[str, Any]) -> SamplingParams:
         """The parameters of a request, whose errors name its keys."""
+        from sortition import _requests  # the tables of all keys, which most programs never read
+
+        profile = Profile.named(stack)
+        request = _requests.read(profile, given, changes)
         cls._know(changes)
         try:
-            return cls.profile(profile, **{**request.values, **changes})
+            return cls.profile(stack, **{**request.values, **changes})
         except ParameterError as error:
             raise request.said_of(error, changes) from None
 
@@ -313,6 +318,8 @@ class SamplingParams:
         known = [item.name for item in fields(cls) if item.init]
         for name in names:
             if name not in known:
+                from difflib import get_close_matches
+
                 near = get_close_matches(name, known, 1)
                 msg = f"{name} is no parameter of SamplingParams" + (f": do you mean {near[0]}?" if near else "")
                 raise ParameterError(msg)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition._checks import integer
+from sortition._checks import Words, integer, ordered, refuse
 from sortition.completion import Chunk, Completion, Timings
 from sortition.decode import (
     check_cancel,
@@ -25,7 +25,7 @@ from sortition.decode import (
 from sortition.errors import ModelError, ParameterError
 from sortition.models.protocol import Forkable, Truncatable
 from sortition.params import SamplingParams
-from sortition.sampler import Sampler
+from sortition.sampler import MOST_FORKS, Sampler
 from sortition.stop import StopStrings
 from sortition.text import TextBuilder
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sortition.decode import FinishReason, Step
     from sortition.models.protocol import Model, TextModel
 
-__all__ = ["Run", "RunOptions", "last"]
+__all__ = ["Run", "RunOptions", "check_n", "last"]
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,10 @@ def _prompt_ids(tokenizer: Any, prompt: str | Iterable[int]) -> list[int]:
             raise ParameterError(msg) from None
         ids = _ids_of("what tokenizer.encode returns", tokenizer.encode(prompt))
     else:
-        ids = check_ids("prompt", prompt)
+        legal = "text or a sequence of token ids"
+        if isinstance(prompt, (bytes, bytearray, memoryview)):
+            refuse("prompt", legal, Words(f"{type(prompt).__name__}: decode them first, as by .decode()"))
+        ids = check_ids("prompt", ordered("prompt", legal, prompt))
     if not ids:
         msg = f"prompt must hold at least one token, got {prompt!r}: the first scores come from the last token"
         raise ParameterError(msg)
@@ -286,6 +289,11 @@ def _size(model: Any, name: str) -> int | None:
         return None if size is None else integer(f"model.{name}", size, least=1)
     except ParameterError as error:
         raise ModelError(str(error)) from None
+
+
+def check_n(n: int) -> int:
+    """`n`, how many completions, or a `ParameterError`."""
+    return integer("n", n, least=1, below=MOST_FORKS + 1)
 
 
 def last(chunks: Iterator[Chunk]) -> Completion:

@@ -2,64 +2,30 @@
 
 from __future__ import annotations
 
-import math
-import secrets
-from dataclasses import dataclass, replace
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sortition import _native
-from sortition._arrays import Logits, row, rows, scores, tokens
+from sortition._arrays import Logits, row, rows, scores, table, tokens
 from sortition._checks import Words, integer, refuse
-from sortition.errors import LogitsError
+from sortition.draw import Draw
+from sortition.errors import LogitsError, SamplerInUseError
 from sortition.params import SamplingParams
 from sortition.trace import PlannedStage, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     import numpy.typing as npt
 
-__all__ = ["Draw", "Sampler", "sample"]
+__all__ = ["MOST_FORKS", "Sampler", "sample"]
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Draw:
-    """A drawn token, and what its row said of it.
-
-    Attributes:
-        token: the id.
-        logprob: the natural logarithm of its probability after all stages.
-        raw_logprob: the same in the scores as they came.
-        rank: one more than the number of tokens with a better score, in the scores as they came.
-        top: the best ``(id, raw logprob)`` of the scores as they came, best first, ties to the lower id.
-        kept: how many candidates were left after all stages.
-        trace: what each stage did, if that was asked for.
-    """
-
-    token: int
-    logprob: float
-    raw_logprob: float
-    rank: int
-    top: list[tuple[int, float]]
-    kept: int
-    trace: Trace | None = None
-
-    def __hash__(self) -> int:
-        return hash((self.token, self.logprob, self.raw_logprob, self.rank, tuple(self.top), self.kept, self.trace))
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values for JSON, where a log-probability of -inf is ``None``."""
-        return {
-            "token": self.token,
-            "logprob": _json(self.logprob),
-            "raw_logprob": _json(self.raw_logprob),
-            "rank": self.rank,
-            "top": [{"token": token, "raw_logprob": _json(logprob)} for token, logprob in self.top],
-            "kept": self.kept,
-            "trace": None if self.trace is None else self.trace.to_dict(),
-        }
+MOST_FORKS = 2**16
+"""Each has a history of its own, and all are made at once."""
 
 
 class Sampler:
@@ -95,19 +61,19 @@ class Sampler:
         prompt: Sequence[int] | npt.NDArray[np.integer[Any]] = (),
         *,
         vocab_size: int | None = None,
-        stop_tokens: Sequence[int] = (),
+        stop_tokens: Sequence[int] | AbstractSet[int] = (),
         stream: int = 0,
     ) -> None:
         self._params = SamplingParams() if params is None else params
         if not isinstance(self._params, SamplingParams):
             refuse("params", "SamplingParams", params)
-        self._seed = secrets.randbits(64) if self._params.seed is None else self._params.seed
+        self._seed = _new_seed() if self._params.seed is None else self._params.seed
         self._native = _native.Sampler(
             self._params._native,  # noqa: SLF001 - the sampler's own parameters
             self._seed,
             tokens("prompt", prompt),
             None if vocab_size is None else integer("vocab_size", vocab_size, least=1, below=2**32),
-            tokens("stop_tokens", stop_tokens),
+            tokens("stop_tokens", list(stop_tokens) if isinstance(stop_tokens, (set, frozenset)) else stop_tokens),
             integer("stream", stream, least=0, below=2**32),
         )
 
@@ -223,17 +189,16 @@ class Sampler:
             NoCandidateError: as :meth:`sample`, with the row.
             ParameterError: as :meth:`sample`; or the draft does not fit the shapes, or has ids beyond the vocabulary.
         """
-        for name, table in (("rows", rows), ("draft_logits", draft_logits)):
-            if np.ndim(table) > 2:  # noqa: PLR2004 - rows and scores
-                msg = f"{name} must have the shape (rows, vocab), got {np.shape(table)}"
-                raise LogitsError(msg)
         ids = tokens("draft", draft)
-        if draft_logits is not None and not ids and np.shape(draft_logits)[:1] == (0,):
-            draft_logits = None  # nothing was drafted, and nothing is to be told of it
-        return self._native.verify(rows, ids, draft_logits, mask)
+        drawn_from = None if draft_logits is None else table(draft_logits, "draft_logits")
+        if not ids and drawn_from is not None and not len(drawn_from):
+            drawn_from = None  # nothing was drafted, and nothing is to be told of it
+        return self._native.verify(table(rows, "rows", one=True), ids, drawn_from, mask)
 
     def accept(self, token: int) -> None:
         """Record a token that was chosen elsewhere. Ids beyond the vocabulary are not penalised.
+
+        How likely it was is not known here, so mirostat and adaptive-p go on with what they remembered before it.
 
         Raises:
             ParameterError: if it is not in [0, 2^32).
@@ -256,8 +221,12 @@ class Sampler:
 
         >>> [child.stream for child in Sampler(SamplingParams(seed=7)).fork(3)]
         [0, 1, 2]
+
+        Raises:
+            ParameterError: ``n`` is not in [1, 65536].
         """
-        return [self._with(native) for native in self._native.fork(integer("n", n, least=1, below=2**32))]
+        count = integer("n", n, least=1, below=MOST_FORKS + 1)
+        return [self._with(native) for native in self._native.fork(count)]
 
     def reset(self) -> None:
         """Back to the beginning of the output: the same coins again."""
@@ -353,7 +322,11 @@ class Sampler:
         return self._native.output
 
     def __repr__(self) -> str:
-        return f"<Sampler at {self.position}, seed {self.seed}, stream {self.stream}, {self._params!r}>"
+        try:
+            where = f"at {self.position}, seed {self.seed}, stream {self.stream}"
+        except SamplerInUseError:  # a log line about it must not end the call that it is in
+            where = f"in use by another call, seed {self.seed}"
+        return f"<Sampler {where}, {self._params!r}>"
 
 
 def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any) -> Any:
@@ -390,11 +363,11 @@ def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any)
         msg = f"logits must have the shape (vocab,) or (rows, vocab), got {array.shape}"
         raise LogitsError(msg)
     table = rows(array)
-    seed = secrets.randbits(64) if params.seed is None else params.seed
+    seed = _new_seed() if params.seed is None else params.seed
     out = np.empty(table.shape[0], np.int64)
     _native.sample_rows(table, params._native, seed, out)  # noqa: SLF001 - the same package
     return int(out[0]) if array.ndim == 1 else out
 
 
-def _json(logprob: float) -> float | None:
-    return logprob if math.isfinite(logprob) else None
+def _new_seed() -> int:
+    return int.from_bytes(os.urandom(8), "little")

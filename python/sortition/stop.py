@@ -172,10 +172,11 @@ class StopScanner:
 
 def _checked(stop: Iterable[str] | str) -> tuple[str, ...]:
     try:
-        strings = (stop,) if isinstance(stop, str) else tuple(stop)
+        items = iter((stop,) if isinstance(stop, str) else stop)
     except TypeError:
         msg = f"stop must be strings, got {stop!r}"
         raise ParameterError(msg) from None
+    strings = tuple(items)
     for index, string in enumerate(strings):
         if not isinstance(string, str):
             msg = f"stop[{index}] must be a string, got {string!r}"

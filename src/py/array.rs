@@ -2,17 +2,19 @@
 //!
 //! `NumPy` knows bfloat16 only by the types of other packages, so such an array is borrowed as its bits.
 
+use std::ops::Range;
+
 use half::f16;
 use half::slice::HalfBitsSliceExt;
 use numpy::ndarray::{ArrayView2, Axis, Dimension, Ix1, Ix2};
 use numpy::{
     AsSliceError, Element, PyArray, PyArray1, PyArray2, PyArrayDescr, PyArrayDescrMethods, PyArrayMethods,
-    PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
+    PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::Scores;
+use crate::{Error, Scores};
 
 /// Scores of any precision, in `D` dimensions.
 pub(super) enum Table<'py, D: Dimension> {
@@ -22,31 +24,62 @@ pub(super) enum Table<'py, D: Dimension> {
 }
 
 impl<'py, D: Dimension> Table<'py, D> {
-    /// What can be borrowed as it is; `None` for anything else.
-    fn borrowed(object: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+    /// What can be borrowed as it is; `None` for anything else. An error calls it by `name`.
+    fn borrowed(object: &Bound<'py, PyAny>, name: &'static str) -> PyResult<Option<Self>> {
         // A masked array is an array too, of the class's own meaning.
         if !object.is_exact_instance_of::<PyUntypedArray>() {
             return Ok(None);
         }
         Ok(if let Some(array) = readable::<f32, D>(object) {
-            Some(Self::F32(array.try_readonly()?))
+            Some(Self::F32(read(array, name)?))
         } else if let Some(array) = readable::<f16, D>(object) {
-            Some(Self::F16(array.try_readonly()?))
+            Some(Self::F16(read(array, name)?))
         } else if let Ok(array) = object.cast::<PyUntypedArray>()
             && is_bfloat16(&array.dtype())?
         {
             let bits = array.call_method1(pyo3::intern!(array.py(), "view"), (numpy::dtype::<u16>(array.py()),))?;
-            readable(&bits).map(|bits| bits.try_readonly()).transpose()?.map(Self::Bf16)
+            readable(&bits).map(|bits| read(bits, name)).transpose()?.map(Self::Bf16)
         } else {
             None
         })
     }
 
     /// What `sortition._arrays` makes of an object.
-    fn converted(object: Borrowed<'_, 'py, PyAny>, to: &str) -> PyResult<Self> {
-        let array = object.py().import("sortition._arrays")?.getattr(to)?.call1((object,))?;
-        Ok(Self::borrowed(&array)?.ok_or(AsSliceError)?)
+    fn converted(object: Borrowed<'_, 'py, PyAny>, to: &str, name: &'static str) -> PyResult<Self> {
+        let array = object.py().import("sortition._arrays")?.getattr(to)?.call1((object, name))?;
+        Ok(Self::borrowed(&array, name)?.ok_or(AsSliceError)?)
     }
+}
+
+/// The array, to be read from; unless another call writes to it.
+fn read<'py, T: Element, D: Dimension>(
+    array: &Bound<'py, PyArray<T, D>>,
+    name: &'static str,
+) -> PyResult<PyReadonlyArray<'py, T, D>> {
+    let range = "memory that no other call writes to";
+    array.try_readonly().map_err(|_| Error::Range { name, range, value: "the out of a call".to_owned() }.into())
+}
+
+/// The array, to be written to; unless another call uses it.
+pub(super) fn own<'py, T: Element, D: Dimension>(
+    out: &Bound<'py, PyArray<T, D>>,
+) -> PyResult<PyReadwriteArray<'py, T, D>> {
+    let range = "memory that no other call uses";
+    out.try_readwrite().map_err(|_| Error::Range { name: "out", range, value: "memory in use".to_owned() }.into())
+}
+
+/// Where a row lies.
+pub(super) fn span(row: Scores<'_>) -> Range<usize> {
+    match row {
+        Scores::F32(xs) => addresses(xs),
+        Scores::F16(xs) => addresses(xs),
+        Scores::Bf16(xs) => addresses(xs),
+    }
+}
+
+pub(super) fn addresses<T>(slice: &[T]) -> Range<usize> {
+    let Range { start, end } = slice.as_ptr_range();
+    start.addr()..end.addr()
 }
 
 /// An array of this type and dimension whose scores can be read in place. Of a table the rows are looked at later.
@@ -80,9 +113,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Row<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(match Table::borrowed(&object)? {
+        Ok(Self(match Table::borrowed(&object, "logits")? {
             Some(row) => row,
-            None => Table::converted(object, "row")?,
+            None => Table::converted(object, "row", "logits")?,
         }))
     }
 }
@@ -105,7 +138,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Mask<'py> {
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let array = object.py().import("sortition._arrays")?.getattr("mask")?.call1((object,))?;
-        Ok(Self(array.cast::<PyArray1<u32>>()?.try_readonly()?))
+        Ok(Self(read(array.cast::<PyArray1<u32>>()?, "mask")?))
     }
 }
 
@@ -121,7 +154,7 @@ pub(super) struct Masks<'py>(PyReadonlyArray2<'py, u32>);
 impl<'py> Masks<'py> {
     pub(super) fn new(words: &Bound<'py, PyAny>, rows: usize) -> PyResult<Self> {
         let array = words.py().import("sortition._arrays")?.getattr("masks")?.call1((words, rows))?;
-        Ok(Self(array.cast::<PyArray2<u32>>()?.try_readonly()?))
+        Ok(Self(read(array.cast::<PyArray2<u32>>()?, "mask")?))
     }
 
     pub(super) fn words(&self) -> PyResult<Vec<&[u32]>> {
@@ -134,9 +167,9 @@ pub(super) struct Batch<'py>(Table<'py, Ix2>);
 
 impl<'py> Batch<'py> {
     pub(super) fn new(logits: &Bound<'py, PyAny>) -> PyResult<Self> {
-        Ok(Self(match Table::borrowed(logits)? {
+        Ok(Self(match Table::borrowed(logits, "logits")? {
             Some(table) if table.has_contiguous_rows() => table,
-            _ => Table::converted(logits.as_borrowed(), "table")?,
+            _ => Table::converted(logits.as_borrowed(), "table", "logits")?,
         }))
     }
 
@@ -155,19 +188,24 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rows<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if let Some(row) = Table::borrowed(&object)?.map(Row)
+        Self::new(object, "scores")
+    }
+}
+
+impl<'py> Rows<'py> {
+    /// An error calls them by `name`.
+    pub(super) fn new(object: Borrowed<'_, 'py, PyAny>, name: &'static str) -> PyResult<Self> {
+        if let Some(row) = Table::borrowed(&object, name)?.map(Row)
             && !row.scores()?.is_empty()
         {
             return Ok(Self::One(row));
         }
-        Ok(Self::Many(match Table::borrowed(&object)? {
+        Ok(Self::Many(match Table::borrowed(&object, name)? {
             Some(table) if table.has_contiguous_rows() && table.width() > 0 => table,
-            _ => Table::converted(object, "rows")?,
+            _ => Table::converted(object, "rows", name)?,
         }))
     }
-}
 
-impl Rows<'_> {
     /// The rows, whose scores are contiguous.
     pub(super) fn slices(&self) -> PyResult<Vec<Scores<'_>>> {
         Ok(match self {

@@ -2,18 +2,17 @@
 
 use std::sync::MutexGuard;
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadwriteArray1};
-use pyo3::exceptions::PyException;
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadwriteArray1, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::array::{Batch, Masks};
-use super::error::in_row;
+use super::array::{Batch, Masks, addresses, span};
+use super::error::{in_row, marked};
 use super::sampler::PySampler;
 use crate::batch::{decide, draw, token};
 use crate::sampler::{Decision, check_top};
-use crate::{Draw, Error, Request, Sampler};
+use crate::{Draw, Error, Request, Sampler, Scores};
 
 /// Tokens, exceptions by row, and the details if they were asked for.
 type Answer<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyDict>, Option<Details<'py>>);
@@ -46,7 +45,7 @@ pub(super) fn sample_batch<'py>(
     let natives = natives(samplers, chosen.as_ref().map_or(scores.len(), Vec::len), chosen.is_some())?;
     let words = mask.map(|words| Masks::new(words, scores.len())).transpose()?;
     let words = words.as_ref().map(Masks::words).transpose()?;
-    let mut out = out.map(own).transpose()?;
+    let mut out = out.map(|out| own(out, &scores, words.as_deref())).transpose()?;
     let mut guards = enter(&natives)?;
     let mut requests = Vec::with_capacity(guards.len());
     for (at, sampler) in guards.iter_mut().enumerate() {
@@ -58,21 +57,34 @@ pub(super) fn sample_batch<'py>(
         let vocabularies = requests.iter().flat_map(|request| request.sampler.vocabulary(request.logits));
         vocabularies.into_iter().try_for_each(|vocab| check_top(vocab, top))?;
         let decided = py.detach(|| decide(&mut requests, draw(top)));
+        py.check_signals()?; // while nothing is recorded
         let draws = record(&mut requests, decided, marks, &errors)?;
         let details = details(py, &draws, top)?;
         Ok((tokens(py, &draws, out.as_mut())?, errors, Some(details)))
     } else {
         let decided = py.detach(|| decide(&mut requests, token));
+        py.check_signals()?;
         let drawn = record(&mut requests, decided, marks, &errors)?;
         Ok((tokens(py, &drawn, out.as_mut())?, errors, None))
     }
 }
 
 /// The array, to be written to when all is decided: until then nothing may go wrong with it either.
-fn own(out: Bound<'_, PyArray1<i64>>) -> PyResult<PyReadwriteArray1<'_, i64>> {
-    out.try_readwrite().map_err(|error| {
-        Error::Range { name: "out", range: "apart from logits and mask", value: error.to_string() }.into()
-    })
+fn own<'py>(
+    out: Bound<'py, PyArray1<i64>>,
+    logits: &[Scores<'_>],
+    mask: Option<&[&[u32]]>,
+) -> PyResult<PyReadwriteArray1<'py, i64>> {
+    let place = out.data().addr()..out.data().addr() + size_of::<i64>() * out.shape()[0];
+    let read = logits.iter().map(|row| span(*row)).chain(mask.into_iter().flatten().map(|words| addresses(words)));
+    let range = "apart from logits and mask, and of no other call";
+    // What NumPy did not make, only its addresses tell apart.
+    for read in read {
+        if read.start < place.end && place.start < read.end {
+            return Err(Error::Range { name: "out", range, value: "memory that is read".to_owned() }.into());
+        }
+    }
+    out.try_readwrite().map_err(|_| Error::Range { name: "out", range, value: "memory in use".to_owned() }.into())
 }
 
 /// The rows that were chosen, each of which there must be.
@@ -128,12 +140,10 @@ fn record<T>(
     let py = errors.py();
     for (at, result) in decided.iter().enumerate() {
         if let Err(error) = result {
-            let exception = PyErr::from(error.clone());
-            // An interrupt is nobody's row.
-            if !marks || !exception.is_instance_of::<PyException>(py) {
-                return Err(exception);
+            if !marks || error.is_interrupt() {
+                return Err(error.clone().into());
             }
-            errors.set_item(at, exception.into_value(py))?;
+            errors.set_item(at, marked(py, error, at).into_value(py))?;
         }
     }
     let recorded = requests.iter_mut().zip(decided).map(|(request, result)| Some(request.record(result.ok()?)));

@@ -17,6 +17,15 @@ impl From<Error> for PyErr {
     }
 }
 
+/// The exception of a row that is marked: its own, although a processor may raise one object for many.
+pub(super) fn marked(py: Python<'_>, error: &Error, row: usize) -> PyErr {
+    let own = || {
+        let raised = exception(py, error)?;
+        py.import("sortition.errors")?.getattr("twin")?.call1((raised,))
+    };
+    own().map_or_else(|failure| failure, |own| in_row(py, PyErr::from_value(own), row))
+}
+
 /// The exception of one row; of whatever class it is, it says which.
 pub(super) fn in_row(py: Python<'_>, exception: PyErr, row: usize) -> PyErr {
     // One that takes no attributes goes as it is.
@@ -26,7 +35,7 @@ pub(super) fn in_row(py: Python<'_>, exception: PyErr, row: usize) -> PyErr {
 
 /// An instance of the class in `sortition.errors`, with what it knows of the place.
 fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
-    if let Error::Processor { failure: Failure::Raised(own), .. } = error
+    if let Error::Processor { failure: Failure::Raised(own) | Failure::Interrupt(own), .. } = error
         && let Some(own) = own.downcast_ref::<PyErr>()
     {
         return Ok(own.clone_ref(py).into_value(py).into_bound(py).into_any());

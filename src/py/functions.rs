@@ -1,9 +1,9 @@
 //! The kernels as functions of the rows of an array, and the instruction sets.
 
-use numpy::{PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods};
+use numpy::{PyArray2, PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use super::array::Rows;
+use super::array::{Rows, own};
 use super::{detached, params::PyParams};
 use crate::{Error, Params, Scores, batch, kernels};
 
@@ -22,11 +22,12 @@ fn each<T: Send>(
 fn write(
     py: Python<'_>,
     array: &Rows<'_>,
-    mut out: PyReadwriteArray2<'_, f32>,
+    out: &Bound<'_, PyArray2<f32>>,
     effort: usize,
     work: impl Fn(Scores<'_>, &mut [f32]) -> Result<(), Error> + Send + Sync,
 ) -> PyResult<()> {
     let rows = array.slices()?;
+    let mut out = own(out)?;
     let out = out.as_slice_mut()?;
     detached(py, || batch::write(&rows, out, effort, work))
 }
@@ -73,13 +74,13 @@ pub(super) fn softmax(
     py: Python<'_>,
     logits: Rows<'_>,
     temperature: f64,
-    out: PyReadwriteArray2<'_, f32>,
+    out: &Bound<'_, PyArray2<f32>>,
 ) -> PyResult<()> {
     write(py, &logits, out, 3, |row, out| crate::softmax(row, temperature, out))
 }
 
 #[pyfunction]
-pub(super) fn log_softmax(py: Python<'_>, logits: Rows<'_>, out: PyReadwriteArray2<'_, f32>) -> PyResult<()> {
+pub(super) fn log_softmax(py: Python<'_>, logits: Rows<'_>, out: &Bound<'_, PyArray2<f32>>) -> PyResult<()> {
     write(py, &logits, out, 3, |row, out| crate::log_softmax(row, out))
 }
 

@@ -1,6 +1,7 @@
 //! Processors: any callable of Python, called with the interpreter attached again.
 
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use crate::{Failure, Processor};
@@ -9,7 +10,9 @@ use crate::{Failure, Processor};
 pub(super) fn processor(callable: Py<PyAny>) -> Processor {
     Processor::new(move |context, scores| {
         Python::attach(|py| {
-            let answer = call(callable.bind(py), context, scores).map_err(Failure::raised)?;
+            // Code without bytecode sees no Ctrl-C, and would be waited for row by row.
+            py.check_signals().map_err(Failure::interrupt)?;
+            let answer = call(callable.bind(py), context, scores).map_err(|error| raised(py, error))?;
             let answer = row(&answer, scores.len()).map_err(|error| refused(error.value(py)))?;
             scores.copy_from_slice(answer.as_slice().map_err(Failure::raised)?);
             Ok(())
@@ -24,6 +27,11 @@ fn call<'py>(callable: &Bound<'py, PyAny>, context: &[u32], scores: &[f32]) -> P
     let shown = PyArray1::from_slice(py, scores);
     let answer = callable.call1((history, &shown))?;
     Ok(if answer.is_none() { shown.into_any() } else { answer })
+}
+
+/// An exception is the row's; whatever else is raised ends the call.
+fn raised(py: Python<'_>, error: PyErr) -> Failure {
+    if error.is_instance_of::<PyException>(py) { Failure::raised(error) } else { Failure::interrupt(error) }
 }
 
 /// Why the answer is none.

@@ -100,12 +100,14 @@ impl PySampler {
     fn verify(
         &self,
         py: Python<'_>,
-        rows: Rows<'_>,
+        rows: &Bound<'_, PyAny>,
         draft: Vec<u32>,
-        draft_logits: Option<Rows<'_>>,
+        draft_logits: Option<&Bound<'_, PyAny>>,
         mask: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<u32>> {
+        let rows = Rows::new(rows.as_borrowed(), "rows")?;
         let rows = rows.slices()?;
+        let draft_logits = draft_logits.map(|table| Rows::new(table.as_borrowed(), "draft_logits")).transpose()?;
         let draft_logits = draft_logits.as_ref().map(Rows::slices).transpose()?;
         let masks = mask.map(|words| Masks::new(words, rows.len())).transpose()?;
         let masks = masks.as_ref().map(Masks::words).transpose()?;

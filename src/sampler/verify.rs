@@ -109,7 +109,10 @@ impl Sampler {
     ) -> Result<Decision<()>, Error> {
         let vocab = self.vocabulary(row)?.len();
         if logits.len() < vocab || (self.vocab_size.is_none() && logits.len() > vocab) {
-            let what = format!("{} scores where rows have {}", logits.len(), row.len());
+            let what = match self.vocab_size {
+                Some(size) => format!("{} scores where there must be at least {size} (vocab_size)", logits.len()),
+                None => format!("{} scores where rows have {}", logits.len(), row.len()),
+            };
             return Err(Error::Draft { row: None, token: None, what });
         }
         let address = self.address(self.stream);

@@ -160,10 +160,14 @@ def test_numbers_of_numpy_are_numbers(value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["top_k", "min_keep", "min_tokens", "repetition_window"])
-def test_a_huge_count_is_taken(name: str) -> None:
-    """More than there is means all there is."""
-    sampler = Sampler(SamplingParams(**{name: HUGE}, seed=1), stop_tokens=[0])
-    assert sampler.sample(ROW) in range(4)
+def test_a_huge_count_is_taken_as_it_is_or_refused(name: str) -> None:
+    """More than there is means all there is; what 63 bits cannot count is not made less in silence."""
+    params = SamplingParams(**{name: 2**63 - 1}, seed=1)
+    assert getattr(params, name) == 2**63 - 1
+    assert Sampler(params, stop_tokens=[0]).sample(ROW) in range(4)
+    for huge in (2**63, HUGE):
+        with pytest.raises(ParameterError, match=rf"{name} must be below 2\^63, got {huge}"):
+            SamplingParams(**{name: huge})
 
 
 ID_PARAMETERS = {"logit_bias": {1: 0.0, 9: 5.0}, "suppress": [1, 9], "allowed_ids": [1, 9]}
@@ -225,6 +229,7 @@ CALLS: dict[str, tuple[Callable[[Sampler], Any], str]] = {
     "fork into 0": (lambda s: s.fork(0), "n must"),
     "fork into a float": (lambda s: s.fork(2.0), "n must"),  # type: ignore[arg-type]
     "fork into too many": (lambda s: s.fork(HUGE), "n must"),
+    "fork into more than there is room for": (lambda s: s.fork(10**9), r"n must be .* \[1, 65537\), got 1000000000"),
     "more logprobs than tokens": (lambda s: s.draw(ROW, logprobs=5), "logprobs"),
     "logprobs -1": (lambda s: s.draw(ROW, logprobs=-1), "logprobs"),
     "logprobs True": (lambda s: s.draw(ROW, logprobs=True), "logprobs"),

@@ -144,6 +144,38 @@ def test_out_may_not_lie_in_the_scores() -> None:
     assert list(map(state, made)) == list(map(state, untouched))
 
 
+def test_arrays_of_another_call_are_refused_in_words() -> None:
+    """Its out is written to when all is decided; whoever uses it meanwhile has mixed up arrays."""
+    out, said = np.zeros(4, np.int64), []
+
+    def meddle(history: np.ndarray, scores: np.ndarray) -> None:
+        for call in (
+            lambda: st.sample_batch(ROWS, samplers(), out=out),
+            lambda: st.sample_batch(out.view(np.float32)[None], [st.Sampler()]),
+            lambda: st.Sampler().sample(out.view(np.float32)),
+            lambda: st.Sampler().sample(ROWS[0, :8], out.view(np.uint32)),
+            lambda: st.softmax(out.view(np.float32)),
+            lambda: st.softmax(ROWS[0, :8], out=out.view(np.float32)),
+            lambda: st.log_softmax(ROWS[0, :8], out=out.view(np.float32)),
+        ):
+            with pytest.raises(st.ParameterError) as caught:
+                call()
+            said.append(str(caught.value))
+
+    made = [*samplers()[:3], st.Sampler(st.SamplingParams(processors=[meddle]))]
+    st.sample_batch(ROWS, made, out=out)
+    reading, owning = (
+        "must be memory that no other call writes to, got",
+        "out must be memory that no other call uses, got",
+    )
+    assert [line.rpartition(" the out of a call")[0] or line.rpartition(" memory in use")[0] for line in said] == [
+        "out must be apart from logits and mask, and of no other call, got",
+        *[f"{name} {reading}" for name in ("logits", "logits", "mask", "scores")],
+        owning,
+        owning,
+    ]
+
+
 class UnluckyError(Exception):
     """Of a processor."""
 

@@ -100,6 +100,15 @@ def test_a_second_call_on_a_sampler_is_refused_in_words(name: str, outer: str) -
     assert [error.row for error in errors] == [0 if name == "sample_batch" else None]
 
 
+def test_a_sampler_in_use_can_be_shown() -> None:
+    """As a line of a log, or by a debugger."""
+    shown = []
+    sampler = st.Sampler(st.SamplingParams(processors=[lambda *_: shown.append(repr(sampler))], seed=3))
+    sampler.sample(ROWS[0])
+    assert shown[0].startswith("<Sampler in use by another call, seed 3, SamplingParams(")
+    assert repr(sampler).startswith("<Sampler at 1, seed 3, stream 0, SamplingParams(")
+
+
 def test_a_batch_with_a_sampler_of_another_thread_changes_nothing() -> None:
     """It names the row; when the other thread is done, the batch is served."""
     entered, leave = threading.Event(), threading.Event()

@@ -70,6 +70,13 @@ def test_a_template_that_cannot_be_is_refused(template, message):
         tokenizer.chat_prompt([{"role": "user", "content": "Hi"}])
 
 
+@pytest.mark.parametrize("text", [3, None, b"Hi", ["Hi"]])
+def test_what_is_no_text_is_refused(text):
+    """By name, not in the words of the library behind."""
+    with pytest.raises(ParameterError, match="text must be a str, got "):
+        BpeTokenizer(METADATA).encode(text)
+
+
 @pytest.mark.parametrize("change", [{"tokenizer.ggml.model": "llama"}, {"tokenizer.ggml.pre": "llama-bpe"}])
 def test_another_kind_of_tokenizer_is_refused(change):
     """It would split text in other places."""

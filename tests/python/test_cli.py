@@ -118,10 +118,10 @@ def test_json_is_one_strict_object(run):
 
 def test_several_completions_are_printed_one_by_one_or_as_one_object(run):
     """With headings, or in a list."""
-    code, out, err = generate(run, "--n", 2, "--max-tokens", 2)
+    code, out, err = generate(run, "-n", 2, "--max-tokens", 2)
     assert (code, out) == (0, "=== 1 of 2 ===\n今天天气\n=== 2 of 2 ===\n今天天气\n")
     assert err.count("· length\n") == 2
-    value = strict_json(generate(run, "--n", 2, "--max-tokens", 2, "--json")[1])
+    value = strict_json(generate(run, "-n", 2, "--max-tokens", 2, "--json")[1])
     assert [done["stream"] for done in value["completions"]] == [0, 1]
 
 
@@ -225,7 +225,7 @@ def test_every_parameter_has_a_flag_that_reaches_it(run, monkeypatch, name):
         (["--top-p", "2"], r"--top-p must be in \(0, 1\], got 2.*"),
         (["--seed", "-1"], r"--seed must be .*, got -1"),
         (["--max-tokens", "0"], "--max-tokens must be an integer of at least 1, got 0"),
-        (["--n", "0"], "--n must be an integer of at least 1, got 0"),
+        (["-n", "0"], r"-n must be an integer in \[1, 65537\), got 0"),
         (["--stop", ""], r"--stop must not be empty.*"),
         (["--deadline", "-1"], r"--deadline must be a number of seconds, 0 or more, got -1\.0"),
         (["--logit-bias", "3"], "--logit-bias must be ID=VALUE, got '3'"),
@@ -242,6 +242,15 @@ def test_a_bad_parameter_is_one_line_and_exit_code_2(run, arguments, message):
     code, out, err = run("generate", "今天", "--model", "scripted", *arguments)
     assert (code, out.strip()) == (2, "")
     assert re.fullmatch(f"sortition: {message}\n", err)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--max-tokens", "0"], ["--stop", ""], ["--deadline", "-1"], ["-n", "0"], ["-n", "1000000000"]]
+)
+def test_a_bad_parameter_is_found_before_the_model_is_opened(run, arguments):
+    """Which takes seconds, and here fails."""
+    code, _, err = generate(run, *arguments, model="gone")
+    assert (code, err.split()[:2]) == (2, ["sortition:", arguments[0]])
 
 
 def test_every_flag_has_a_help_of_whole_sentences():
@@ -322,22 +331,11 @@ sys.exit(__main__.main())
 
 
 @pytest.fixture
-def waiting():
+def waiting(start):
     """Start the command line in a process of its own, with a model that waits for a line after two tokens."""
-    started = []
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-
-    def start(*arguments):
-        command = [sys.executable, "-c", WAITING, "generate", "好", "--temperature", "0", *arguments]
-        started.append(subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=environment))
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            pipe.close()
+    command = [sys.executable, "-c", WAITING, "generate", "好", "--temperature", "0"]
+    return lambda *arguments: start([*command, *arguments], stdout=-1, env=environment)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to one process")

@@ -49,24 +49,6 @@ def buffering(request, monkeypatch):
     monkeypatch.setenv("PYTHONUNBUFFERED", request.param)
 
 
-@pytest.fixture
-def start():
-    """Start a process that is gone after the test, whatever became of it."""
-    started = []
-
-    def popen(command, **options):
-        started.append(subprocess.Popen(command, stdin=-1, stderr=-1, **options))
-        return started[-1]
-
-    yield popen
-    for process in started:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-
-
 def scripted(*arguments, before="pass"):
     return [sys.executable, "-c", SCRIPTED.format(before=before), *GENERATE, *arguments]
 

@@ -286,13 +286,29 @@ def test_odd_capsules_are_refused() -> None:
         _native.DLPack(ROW)
 
 
-def test_what_a_library_says_is_passed_on() -> None:
+@pytest.mark.parametrize("error", [BufferError, RuntimeError, OverflowError, AttributeError, KeyError])
+def test_what_a_library_says_is_passed_on(error: type[Exception]) -> None:
+    """Whatever it raises."""
+
     class Bound(Foreign):
         def __dlpack__(self, **_: Any) -> Any:
-            raise BufferError("these need gradients, use .detach()")  # noqa: EM101, TRY003
+            raise error("these need gradients, use .detach()")  # noqa: EM101, TRY003
 
-    with pytest.raises(LogitsError, match=r"got Bound: these need gradients, use \.detach\(\)"):
+    with pytest.raises(LogitsError, match=r"got Bound: '?these need gradients, use \.detach\(\)") as caught:
         sortition.argmax(Bound(ROW))
+    assert isinstance(caught.value.__cause__, error)
+
+
+def test_out_may_not_lie_in_scores_of_another_library() -> None:
+    """Nor in rows that are not asked for; beside them it may."""
+    buffer = np.zeros(80, np.int64)
+    table = buffer.view(np.float32).reshape(4, 40)
+    samplers = [Sampler(SamplingParams(seed=1)) for _ in range(3)]
+    for out in (buffer[:3], buffer[-3:]):
+        with pytest.raises(sortition.ParameterError, match="out must be apart from logits and mask"):
+            sortition.sample_batch(Foreign(table), samplers, rows=[0, 1, 2], out=out)
+    assert [sampler.position for sampler in samplers] == [0, 0, 0]
+    assert sortition.sample_batch(Foreign(table[:3]), samplers, out=buffer[-3:]).tokens is not None
 
 
 def test_memory_that_is_the_hosts_as_well_is_read_by_its_buffer() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import pages
 from sortition import ParameterError, Sampler, SamplingParams, decode
-from sortition.integrations.transformers import generate
+from sortition.integrations.transformers import draw, generate
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore")]  # the library's own warnings
 
@@ -108,6 +108,21 @@ def test_processors_run_first(tiny):
     likely = SamplingParams(seed=5, logit_bias={EOS: 50.0})
     rows = generated(tiny, samplers(likely), max_new_tokens=12, min_new_tokens=6)
     assert [row.index(EOS) for row in rows] == [6, 6, 6]
+
+
+def test_scores_on_the_host_are_read_where_they_are(monkeypatch):
+    """Nobody makes float32 or an array of NumPy of them; a finished row is not drawn for."""
+    pages.needs("torch")
+    import torch
+
+    scores = torch.randn(3, 400, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
+    wide = scores.float().numpy()
+    expected = [sampler.sample(row) for sampler, row in zip(samplers(), wide, strict=True)]
+    for name in ("float", "numpy", "clone", "to", "__array__"):
+        monkeypatch.setattr(torch.Tensor, name, None)
+    drawing = samplers()
+    assert draw(scores, drawing, [True, False, True], torch.tensor(PAD)) == [expected[0], PAD, expected[2]]
+    assert [sampler.position for sampler in drawing] == [1, 0, 1]
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,24 @@ def test_requests_that_do_not_ask_are_left_alone():
     assert left.shape == (3, VOCAB)
 
 
+def test_scores_on_the_host_are_read_where_they_are(monkeypatch):
+    """Nobody makes float32 or an array of NumPy of them."""
+    import torch
+
+    ours = [request(number, 4) for number in range(3)]
+    engine = Engine(vllm.LogitsProcessor)
+    engine.step(list(ours), discard=True)
+    half = scores(ours).to(torch.bfloat16)
+    params = [vllm._params(one.params) for one in ours]
+    rows = half.float().numpy()
+    expected = [
+        Sampler(asked, prompt=one.prompt).sample(row) for asked, one, row in zip(params, ours, rows, strict=True)
+    ]
+    for name in ("float", "numpy", "to", "__array__"):
+        monkeypatch.setattr(torch.Tensor, name, None)
+    assert torch.isfinite(engine.processor.apply(half)).nonzero().tolist() == [list(at) for at in enumerate(expected)]
+
+
 @pytest.mark.parametrize("asked", [{"top_p": 2}, {"topp": 0.9}, '{"top_p": 2}', "top_p=2", 5])
 def test_bad_parameters_are_refused_when_the_request_comes(asked):
     with pytest.raises(ParameterError, match=r"top_p must be in|extra_args"):

@@ -7,6 +7,7 @@ import pickle
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from sortition import (
 )
 from sortition.reference import profiles
 from strategies import finite_logits, histories, stage_params
+from test_dlpack import Foreign
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,9 +94,16 @@ def test_a_processor_sees_the_row_as_wide_as_it_came() -> None:
     assert recorder.seen[0][1].tolist() == [0.0, 1.0, 2.0, -INF]
 
 
-@pytest.mark.parametrize("convert", [np.asarray, np.float64, np.float16, list, lambda x: np.repeat(x, 2)[::2]])
+@pytest.mark.parametrize(
+    "convert",
+    [
+        *[np.asarray, np.float64, np.float16, list, lambda x: np.repeat(x, 2)[::2]],
+        *[lambda x: x.astype(ml_dtypes.bfloat16), lambda x: np.repeat(x, 2).astype(ml_dtypes.bfloat16)[::2]],
+        *[lambda x: Foreign(x.astype(ml_dtypes.bfloat16)), Foreign],
+    ],
+)
 def test_what_a_processor_returns_becomes_the_scores(convert: Callable[[Any], Any]) -> None:
-    """An array of any real type, strided or not, or a list."""
+    """An array of any real type, strided or not, or a list; of NumPy, or of any library with DLPack."""
     params = SamplingParams(processors=[lambda _, scores: convert(scores * 2)])
     assert Sampler(params).process(ROW).tolist() == [0.0, 2.0, 4.0, 6.0]
 
@@ -161,8 +170,11 @@ def test_what_a_processor_raises_reaches_the_caller(call: str) -> None:
         (np.zeros(3, np.float32), None, "shape (4,), got (3,)"),
         (np.zeros((1, 4), np.float32), None, "shape (4,), got (1, 4)"),
         (1.0, None, "shape (4,), got ()"),
-        ("abcd", None, "real numbers or None, got 'abcd'"),
-        (np.zeros(4, np.complex64), None, "real numbers or None, got array"),
+        ("abcd", None, "what a processor returns must be real numbers, of a type of NumPy or bfloat16, got dtype <U4"),
+        (np.zeros(4, np.complex64), None, "must be real numbers, of a type of NumPy or bfloat16, got dtype complex64"),
+        (np.zeros(4, ml_dtypes.float8_e5m2), None, "of a type of NumPy or bfloat16, got dtype float8_e5m2"),
+        ([[1.0], [1.0, 2.0]], None, "what a processor returns must be rows of one length and type, got [[1.0]"),
+        (np.ma.masked_array([0.0] * 4, [True] * 4), None, "what a processor returns must be scores without a mask"),
         ([0.0, 0.0, float("nan"), 0.0], 2, "gave token 2 the score NaN: scores must be finite or -inf"),
         ([0.0, INF, 0.0, 0.0], 1, "gave token 1 the score inf"),
         ([0.0, 1e300, 0.0, 0.0], 1, "gave token 1 the score 1e+300"),

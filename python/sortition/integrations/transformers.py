@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sortition.batch import sample_batch
 from sortition.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def generate(
 
     Raises:
         ParameterError: not as many samplers as rows, or something is asked for that is not done here.
-        LogitsError: as `Sampler.sample`.
+        LogitsError: as `Sampler.sample`, with the row among those that are not finished.
     """
     import torch
 
@@ -78,10 +79,16 @@ def generate(
 
 
 def draw(scores: Any, samplers: Sequence[Sampler], unfinished: Sequence[bool], pad: Any) -> list[int]:
-    """A token for every row, by a tensor of scores of the shape `(rows, vocab)`; the pad token for finished ones."""
-    rows = scores.detach().cpu().float().numpy()
-    padding = 0 if pad is None else int(pad)
-    return [s.sample(row) if going else padding for s, row, going in zip(samplers, rows, unfinished, strict=True)]
+    """A token for every row, by a tensor of scores of the shape `(rows, vocab)`; the pad token for finished ones.
+
+    Scores on the host are read where they are, in their own precision; those on a device are brought there as they are.
+    """
+    rows = [row for row, going in enumerate(unfinished) if going]
+    tokens = [0 if pad is None else int(pad)] * len(unfinished)
+    drawn = sample_batch(scores.detach().cpu(), [samplers[row] for row in rows], rows=rows).tokens.tolist()
+    for row, token in zip(rows, drawn, strict=True):
+        tokens[row] = token
+    return tokens
 
 
 def _check(config: Any, samplers: Sequence[Sampler], rows: int) -> None:

@@ -6,7 +6,7 @@ as JSON text, which is what the server takes (`vllm_xargs`). Requests that do no
 
 Written by what the project publishes (`vllm/v1/sample/logits_processor/interface.py` and its page on custom logits
 processors, of releases 0.10 to 0.31; later ones keep it behind `VLLM_USE_V2_MODEL_RUNNER=0`), and tested with a
-stand-in of it, not with vLLM itself. The scores come to the host for the draw.
+stand-in of it, not with vLLM itself. Scores on a device come to the host for the draw.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ class Requests:
             return logits
         rows = sorted(self._rows)
         samplers = [_at(*self._rows[row]) for row in rows]
-        tokens = sample_batch(logits[rows].float().cpu().numpy(), samplers).tokens.tolist()
+        if logits.device.type == "cpu":  # read where they are, in their own precision
+            tokens = sample_batch(logits.detach(), samplers, rows=rows).tokens.tolist()
+        else:
+            tokens = sample_batch(logits.detach()[rows].cpu(), samplers).tokens.tolist()
         logits[rows] = float("-inf")
         logits[rows, tokens] = 0.0
         return logits

@@ -56,7 +56,13 @@ class BpeTokenizer:
         return self._special
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`; nothing is added before or after."""
+        """The ids of `text`; nothing is added before or after.
+
+        Raises:
+            ParameterError: `text` is no `str`.
+        """
+        if not isinstance(text, str):
+            refuse("text", "a str", text)
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
