@@ -6,6 +6,7 @@ bfloat16 of its own: here it is a field of that name that holds the bits.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def _real(logits: Logits, name: str) -> Scores:
         msg = f"{name} must be scores without a mask, got a masked array: fill it first, as by .filled(-numpy.inf)"
         raise LogitsError(msg)
     array = _array(logits, name)
-    if array.dtype.name == "bfloat16":
+    if _is_bfloat16(array.dtype):
         array = array.view(BFLOAT16)
     # Other packages have types of eight bits that say they are NumPy's kind of number.
     numbers = array.dtype.kind in "fiu" and issubclass(array.dtype.type, (np.floating, np.integer))
@@ -71,6 +72,11 @@ def _real(logits: Logits, name: str) -> Scores:
         msg = f"{name} must be real numbers, of a type of NumPy or bfloat16, got dtype {array.dtype}"
         raise LogitsError(msg)
     return array
+
+
+@lru_cache(maxsize=64)  # a name is put together anew each time, which takes longer than a draw
+def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    return dtype.name == "bfloat16"
 
 
 def _array(logits: Logits, name: str) -> Scores:
