@@ -260,6 +260,7 @@ impl<'a> Candidates<'a> {
         self.floor = f32::MIN;
         self.temperature = 1.0;
         self.total = None;
+        self.bracket = None;
         self.scratch.blocks.resize(self.input.len().div_ceil(BLOCK), Block::default());
         self.kernels.scan(self.input, &mut self.scratch.blocks);
         self.max = largest(&self.scratch.blocks);

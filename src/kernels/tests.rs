@@ -329,6 +329,46 @@ fn sums_agree_with_float64() {
     }
 }
 
+/// The same of what is above a bracket, of what is inside, and of a row of which reading ends at a peak.
+#[test]
+fn a_bracket_parts_a_row_in_three() {
+    let (low, high) = (-0.5, 0.75);
+    let base = Base::new(1.0);
+    let sum = |xs: &[f32], from: f32| xs.iter().filter(|&&x| x >= from).map(|&x| f64::from(x).exp()).sum::<f64>();
+    let near = |got: f64, expected: f64| assert!((got - expected).abs() <= 3e-7 * expected, "{got} for {expected}");
+    for length in LENGTHS {
+        let row = noise(length, 11);
+        let unit = f64::from(base.exponent(1.0)).exp2();
+        let inside: Vec<f32> = row.iter().copied().filter(|x| (low..high).contains(x)).collect();
+        let mut blocks = vec![Block::default(); length.div_ceil(BLOCK)];
+        let mut parts = vec![Part::default(); blocks.len()];
+        let mut values = vec![0.0; length + 16];
+        let bracket = Bracket { low, high, max: 1.0, ceiling: f32::INFINITY };
+        for read in [Kernels::bracket, Kernels::bracket_exact] {
+            let done = read(super::active(), &row, base, bracket, &mut blocks, &mut parts, &mut values);
+            assert_eq!(Read { blocks: blocks.len(), nan: false }, done);
+            assert_eq!(inside, values[..inside.len()]);
+            for (xs, (block, part)) in row.chunks(BLOCK).zip(blocks.iter().zip(&parts)) {
+                near(block.sum * unit, sum(xs, f32::MIN));
+                near(part.above * unit, sum(xs, high));
+            }
+            for (xs, part) in (1..).map(|i| &row[..length.min(i * BLOCK)]).zip(&parts) {
+                assert_eq!(xs.iter().filter(|x| (low..high).contains(x)).count(), part.end as usize);
+            }
+        }
+        let mut kept: Vec<_> = parts.iter().map(|part| Block { sum: part.above, ..Block::default() }).collect();
+        super::active().add_inside(&values, base, 1.0, 0.25, &parts, &mut kept);
+        for (xs, block) in row.chunks(BLOCK).zip(&kept) {
+            near(block.sum * unit, sum(xs, 0.25));
+        }
+        let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let peak = row.iter().position(|&x| x == max).expect("a largest score");
+        let early = Bracket { ceiling: max.next_down(), ..bracket };
+        let done = super::active().bracket(&row, base, early, &mut blocks, &mut parts, &mut values);
+        assert!(done.blocks * BLOCK <= peak && !done.nan, "{} blocks before {peak}", done.blocks);
+    }
+}
+
 #[test]
 fn spread_and_least_are_those_of_the_finite_scores() {
     for length in LENGTHS {
