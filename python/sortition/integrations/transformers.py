@@ -83,9 +83,13 @@ def draw(scores: Any, samplers: Sequence[Sampler], unfinished: Sequence[bool], p
 
     Scores on the host are read where they are, in their own precision; those on a device are brought there as they are.
     """
+    scores = scores.detach().cpu()
+    if all(unfinished):
+        all_drawn: list[int] = sample_batch(scores, samplers).tokens.tolist()
+        return all_drawn
     rows = [row for row, going in enumerate(unfinished) if going]
     tokens = [0 if pad is None else int(pad)] * len(unfinished)
-    drawn = sample_batch(scores.detach().cpu(), [samplers[row] for row in rows], rows=rows).tokens.tolist()
+    drawn = sample_batch(scores, [samplers[row] for row in rows], rows=rows).tokens.tolist()
     for row, token in zip(rows, drawn, strict=True):
         tokens[row] = token
     return tokens
