@@ -62,6 +62,11 @@ pub struct Params {
     pub dynatemp_range: Option<f64>,
     /// The power to which the entropy, as a share of the largest possible, is raised for that. Finite, at least 0.
     pub dynatemp_exponent: f64,
+    /// Quadratic smoothing: what the temperature leaves comes to this times the square of its distance from the best below it.
+    /// Finite, above 0.
+    pub smoothing_factor: Option<f64>,
+    /// How much of that is the cube of the distance: nothing at 1, all at 3; outside of that, ranks change. Finite.
+    pub smoothing_curve: f64,
     /// Keep scores within this many standard deviations of the best. Finite, above 0.
     pub top_n_sigma: Option<f64>,
     /// Keep the candidates before the steepest drop of the sorted scores, and at least this number divided by the range of
@@ -151,6 +156,8 @@ impl Default for Params {
             temperature: 1.0,
             dynatemp_range: None,
             dynatemp_exponent: 1.0,
+            smoothing_factor: None,
+            smoothing_curve: 1.0,
             top_n_sigma: None,
             min_k: None,
             top_k: None,
@@ -204,6 +211,8 @@ impl Params {
         number("temperature", NOT_NEGATIVE, self.temperature, not_negative)?;
         optional("dynatemp_range", "finite and above 0 (None switches it off)", self.dynatemp_range, positive)?;
         number("dynatemp_exponent", NOT_NEGATIVE, self.dynatemp_exponent, not_negative)?;
+        optional("smoothing_factor", "finite and above 0 (None switches it off)", self.smoothing_factor, positive)?;
+        number("smoothing_curve", "finite", self.smoothing_curve, f64::is_finite)?;
         self.check_cuts()?;
         self.check_policies()?;
         optional("repetition_penalty", POSITIVE, self.repetition_penalty, positive)?;

@@ -1,6 +1,7 @@
 //! The stages by name, what kind each is of, and their default order.
 
 use crate::error::Error;
+use crate::params::Params;
 
 /// A stage, by the name that parameters and errors use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,7 +31,7 @@ pub enum Stage {
     NoRepeatNgram,
     /// Takes from a score by the length of the run that the token would repeat.
     Dry,
-    /// Divides all scores.
+    /// Divides all scores, and smooths them.
     Temperature,
     /// Scores within so many deviations of the best.
     TopNSigma,
@@ -138,9 +139,9 @@ impl Stage {
         TABLE[self as usize].2
     }
 
-    /// What the stage has to look at.
+    /// What the stage has to look at, with these parameters.
     #[must_use]
-    pub fn needs(self) -> &'static str {
+    pub fn needs(self, params: &Params) -> &'static str {
         match self {
             Self::Mask => "the mask",
             Self::AllowedIds | Self::Suppress | Self::LogitBias => "the ids it names",
@@ -148,7 +149,13 @@ impl Stage {
             Self::BadWords | Self::NoRepeatNgram | Self::Dry => "the end of the context",
             Self::Custom => "the context and a copy of the scores",
             Self::Repetition | Self::Frequency | Self::Presence => "the tokens seen",
-            Self::Temperature => "nothing",
+            Self::Temperature => match (params.dynatemp_range, params.smoothing_factor) {
+                _ if params.temperature == 0.0 => "the best score",
+                (None, None) => "nothing",
+                (Some(_), None) => "the mass and the entropy",
+                (None, Some(_)) => "the best score: a pass to smooth",
+                (Some(_), Some(_)) => "the mass, the entropy, the best score: a pass to smooth",
+            },
             Self::TopNSigma => "mean and deviation: a pass",
             Self::MinP => "the best score: a pass to cut",
             Self::TopK => "a selection",

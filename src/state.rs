@@ -1,6 +1,6 @@
 //! The state of a sampler as bytes: what it is asked to do, what it has said, and what its policy remembers.
 //!
-//! # Version 1
+//! # Version 2
 //!
 //! The word `sortition`, the version (4 bytes), the length of the body (8 bytes), the body, and the SHA-256 of all that is
 //! before it. The body is the parameters in the order of [`Params`], the prompt, the output, the stop tokens, the size of
@@ -24,7 +24,7 @@ use crate::profile::Readings;
 use crate::stage::Stage;
 
 const MAGIC: &[u8] = b"sortition";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const CHECKSUM: usize = 32;
 
 /// All that a sampler is made of.
@@ -69,7 +69,7 @@ impl State {
         let mut rest = Reader(bytes.strip_prefix(MAGIC).ok_or_else(|| refused("bytes that begin otherwise"))?);
         let version = u32::take(&mut rest).map_err(refused)?;
         if version != VERSION {
-            let range = "of version 1, which is the one that this build reads";
+            let range = "of version 2, which is the one that this build reads";
             return Err(Error::Range { name: "state", range, value: format!("version {version}") });
         }
         let length = u64::take(&mut rest).map_err(refused)?;
@@ -271,11 +271,11 @@ records! {
     Reach { scope, window, exclude }
     Dry { base, allowed_length, window, breakers }
     Params {
-        temperature, dynatemp_range, dynatemp_exponent, top_n_sigma, min_k, top_k, typical_p, top_p, min_p, p_less, epsilon,
-        eta, top_a, tfs, top_h, xtc_probability, xtc_threshold, xtc_protect, mirostat, mirostat_tau, mirostat_eta,
-        adaptive_target, adaptive_decay, repetition_penalty, repetition, frequency_penalty, frequency, presence_penalty,
-        presence, no_repeat_ngram, dry_multiplier, dry, processors, logit_bias, suppress, allowed_ids, bad_words, min_tokens,
-        min_keep, order, readings, seed
+        temperature, dynatemp_range, dynatemp_exponent, smoothing_factor, smoothing_curve, top_n_sigma, min_k, top_k,
+        typical_p, top_p, min_p, p_less, epsilon, eta, top_a, tfs, top_h, xtc_probability, xtc_threshold, xtc_protect,
+        mirostat, mirostat_tau, mirostat_eta, adaptive_target, adaptive_decay, repetition_penalty, repetition,
+        frequency_penalty, frequency, presence_penalty, presence, no_repeat_ngram, dry_multiplier, dry, processors,
+        logit_bias, suppress, allowed_ids, bad_words, min_tokens, min_keep, order, readings, seed
     }
     State { params, prompt, output, stop_tokens, vocab_size, stream, memories }
 }

@@ -125,12 +125,12 @@ def bias(name: str, value: Any) -> _Bias | None:
 
 
 _NUMBERS = (
-    *("temperature", "dynatemp_exponent", "xtc_threshold", "mirostat_tau", "mirostat_eta", "adaptive_decay"),
-    "dry_base",
+    *("temperature", "dynatemp_exponent", "smoothing_curve", "xtc_threshold", "mirostat_tau", "mirostat_eta"),
+    *("adaptive_decay", "dry_base"),
 )
 _OPTIONAL_NUMBERS = (
-    *("dynatemp_range", "top_n_sigma", "min_k", "typical_p", "top_p", "min_p", "p_less", "epsilon", "eta", "top_a"),
-    *("tfs", "top_h", "xtc_probability", "adaptive_target", "dry_multiplier"),
+    *("dynatemp_range", "smoothing_factor", "top_n_sigma", "min_k", "typical_p", "top_p", "min_p", "p_less", "epsilon"),
+    *("eta", "top_a", "tfs", "top_h", "xtc_probability", "adaptive_target", "dry_multiplier"),
     *(f"{penalty}_penalty" for penalty in PENALTIES),
 )
 _OPTIONAL_COUNTS = ("top_k", "no_repeat_ngram", "dry_window", *(f"{penalty}_window" for penalty in PENALTIES))

@@ -51,6 +51,11 @@ class SamplingParams:
             (llama.cpp). Above 0.
         dynatemp_exponent: the power to which dynamic temperature raises the entropy, as a share of the largest
             possible. At least 0.
+        smoothing_factor: quadratic smoothing, after the temperature: a score comes to this times the square of its
+            distance from the best below it, so close ones gain and far ones lose. Above 0 (kalomaze,
+            text-generation-webui).
+        smoothing_curve: the share of the cube of that distance: at 1 there is none, at 3 nothing else, and outside of
+            that the order of the scores changes. Finite.
         top_n_sigma: keep scores within this many standard deviations of the best, above 0 (Tang et al., 2024).
         min_k: keep the candidates before the steepest drop of the sorted scores, and at least this number divided by
             the range of the scores, at least 0 (arXiv 2604.11012).
@@ -125,6 +130,8 @@ class SamplingParams:
     temperature: float = 1.0
     dynatemp_range: float | None = None
     dynatemp_exponent: float = 1.0
+    smoothing_factor: float | None = None
+    smoothing_curve: float = 1.0
     top_n_sigma: float | None = None
     min_k: float | None = None
     top_k: int | None = None

@@ -26,7 +26,7 @@ mod workspace;
 pub(crate) use cuts::MET;
 pub(crate) use mass::probabilities;
 pub(crate) use prefix::Ranked;
-pub(crate) use rewrite::scaled;
+pub(crate) use rewrite::{finite, scaled};
 pub(crate) use workspace::{Workspace, with_workspace};
 
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! All scores anew: the temperature written into them, or a function of the probabilities.
+//! All scores anew: the temperature written into them, a function of each, or a function of the probabilities.
 
 use super::{Candidates, View, grow};
 use crate::kernels::Base;
@@ -15,8 +15,13 @@ impl Candidates<'_> {
     /// Writes the temperature into the scores, so that a stage can change them as they are seen.
     pub(crate) fn write_temperature(&mut self) {
         let (max, temperature) = (self.max, self.temperature);
-        for x in self.owned().iter_mut().filter(|x| **x > f32::NEG_INFINITY) {
-            *x = scaled(*x, max, temperature);
+        self.rewrite(|x| scaled(x, max, temperature));
+    }
+
+    /// Replaces every score by a finite function of it, in which the temperature is.
+    pub(crate) fn rewrite(&mut self, score: impl Fn(f32) -> f32) {
+        for x in self.owned() {
+            *x = if *x > f32::NEG_INFINITY { score(*x) } else { *x };
         }
         self.rewritten();
     }
@@ -84,8 +89,11 @@ pub(crate) fn scaled(x: f32, max: f32, temperature: f64) -> f32 {
     if temperature == 1.0 {
         return x;
     }
-    let quotient = (f64::from(x) - f64::from(max)) / temperature;
-    #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
-    let rounded = quotient.clamp(f32::MIN.into(), f32::MAX.into()) as f32;
-    rounded
+    finite((f64::from(x) - f64::from(max)) / temperature)
+}
+
+/// The nearest finite `f32`.
+#[expect(clippy::cast_possible_truncation, reason = "rounds, and the range is clamped first")]
+pub(crate) fn finite(x: f64) -> f32 {
+    x.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32
 }

@@ -117,7 +117,8 @@ impl PySampler {
 
     /// The stages that run, and what each needs.
     fn plan(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, &'static str)>> {
-        Ok(self.enter(py)?.plan().map(|stage| (stage.name(), stage.needs())).collect())
+        let sampler = self.enter(py)?;
+        Ok(sampler.plan().map(|stage| (stage.name(), stage.needs(sampler.params()))).collect())
     }
 
     fn accept(&self, py: Python<'_>, token: u32) -> PyResult<()> {

@@ -3,8 +3,7 @@
 //! From text-generation-webui, pull request 5677. The penalty is `multiplier * base^(length - allowed_length)`, with the
 //! exponent held where the power would leave `f32`. What would overflow is the largest finite number.
 
-use super::logit_bias::finite;
-use crate::candidates::Candidates;
+use crate::candidates::{Candidates, finite};
 use crate::history::{Repeats, largest_exponent};
 use crate::params::Dry;
 

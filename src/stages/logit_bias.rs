@@ -1,6 +1,6 @@
 //! A number added to the score of an id; -inf bans it.
 
-use crate::candidates::Candidates;
+use crate::candidates::{Candidates, finite};
 
 /// Adds each bias. What would overflow is the largest finite number.
 pub(super) fn apply(candidates: &mut Candidates<'_>, biases: &[(u32, f64)]) {
@@ -12,10 +12,4 @@ pub(super) fn apply(candidates: &mut Candidates<'_>, biases: &[(u32, f64)]) {
             candidates.change(id, |x| (x + bias).clamp(f32::MIN, f32::MAX));
         }
     }
-}
-
-/// The nearest finite `f32`.
-#[expect(clippy::cast_possible_truncation, reason = "rounds, and the range is clamped first")]
-pub(super) fn finite(x: f64) -> f32 {
-    x.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32
 }

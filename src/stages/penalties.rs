@@ -5,8 +5,7 @@
 //!
 //! They touch the tokens that were seen, never the vocabulary. What would overflow is the largest finite number.
 
-use super::logit_bias::finite;
-use crate::candidates::Candidates;
+use crate::candidates::{Candidates, finite};
 use crate::history::Counts;
 
 /// Scores above zero are divided by `penalty`, those below multiplied, once per token.

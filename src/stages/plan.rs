@@ -56,7 +56,9 @@ fn active(params: &Params, stage: Stage) -> bool {
         Stage::Repetition => params.repetition_penalty.is_some(),
         Stage::Frequency => params.frequency_penalty.is_some(),
         Stage::Presence => params.presence_penalty.is_some(),
-        Stage::Temperature => params.temperature != 1.0 || params.dynatemp_range.is_some(),
+        Stage::Temperature => {
+            params.temperature != 1.0 || params.dynatemp_range.is_some() || params.smoothing_factor.is_some()
+        }
         Stage::TopNSigma => params.top_n_sigma.is_some(),
         Stage::MinK => params.min_k.is_some(),
         Stage::TopK => params.top_k.is_some(),
@@ -81,6 +83,7 @@ fn effort(params: &Params, soft: &[Stage]) -> usize {
         match stage {
             Stage::Custom => reads += 16,
             Stage::Temperature if params.temperature == 0.0 => return reads,
+            Stage::Temperature if params.smoothing_factor.is_some() => reads += 16,
             Stage::Temperature => {}
             Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return reads,
             Stage::TopP => return reads + 5,
@@ -109,6 +112,7 @@ fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums {
         match stage {
             Stage::Temperature if params.temperature == 0.0 => return Sums::None,
             Stage::Temperature if params.dynatemp_range.is_some() => return Sums::Exact(temperature),
+            Stage::Temperature if params.smoothing_factor.is_some() => return Sums::Copied,
             Stage::Temperature => temperature = params.temperature,
             Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return Sums::None,
             Stage::TopP => return params.top_p.map_or(Sums::Rough(temperature), |p| Sums::Nucleus(temperature, p)),

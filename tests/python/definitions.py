@@ -55,12 +55,12 @@ GROUPS: dict[str, tuple[str, list[Section]]] = {
         ],
     ),
     "Temperature": (
-        "Probabilities are those of the scores divided by it. Scores are only rewritten if a later stage changes them.",
+        "Probabilities are those of the scores divided by it. Only smoothing and later changes write scores anew.",
         [
             (
                 "temperature",
-                [weights.written, pipeline.heat],
-                ["temperature", "dynatemp_range", "dynatemp_exponent"],
+                [weights.written, pipeline.heat, weights.smoothed],
+                ["temperature", "dynatemp_range", "dynatemp_exponent", "smoothing_factor", "smoothing_curve"],
             )
         ],
     ),

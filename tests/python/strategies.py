@@ -77,6 +77,12 @@ def _coarse(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 temperatures = st.sampled_from([0, 1, 1.0, 1e-40, 1e-6, 0.1, 0.7, 1.3, 2, 50.0, 1e30]) | st.floats(0.05, 5)
+smoothing = st.fixed_dictionaries(
+    {
+        "smoothing_factor": st.sampled_from([1e-30, 0.05, 0.3, 1.0, 4.0, 1e30, 1e300]) | st.floats(0.01, 3),
+        "smoothing_curve": st.sampled_from([-1e300, -2, 0.5, 1, 1.7, 3.0, 5.0, 1e300]) | st.floats(-1, 6),
+    }
+)
 additive = st.sampled_from([-1.5, 0.0, 0.1, 0.5, 2.0, 1e30, 3.4e38]) | st.floats(-2, 2)
 
 
@@ -145,6 +151,9 @@ def stage_params(draw: st.DrawFn, vocab: int) -> dict[str, Any]:
     if draw(st.booleans()):
         params["dynatemp_range"] = draw(st.sampled_from([0.3, 1.0, 5.0]))
         params["dynatemp_exponent"] = draw(st.sampled_from([0, 0.5, 1, 2.0]))
+    # Typical tells surprises apart to the last bit of float64, and the squares of near ties differ by less.
+    if draw(st.booleans()) and "typical_p" not in params:
+        params |= draw(smoothing)
     return params
 
 

@@ -120,7 +120,7 @@ MIXED: Sequence[dict[str, Any]] = [
     {"dry_multiplier": 0.8, "dry_base": 1.75, "top_k": 100},
     {"xtc_probability": 0.5, "xtc_threshold": 0.05, "temperature": 1.1},
     {"top_n_sigma": 1.5, "dynatemp_range": 0.5},
-    {"tfs": 0.95, "top_a": 0.1},
+    {"tfs": 0.95, "top_a": 0.1, "smoothing_factor": 0.2, "smoothing_curve": 1.5},
     {"logit_bias": {11: 3.0, 13: -2.0}, "suppress": [0, 1, 2], "temperature": 1.5},
     {"eta": 0.002, "bad_words": [[11], [13, 14]]},
     {"processors": [halve_the_last], "top_k": 20},

@@ -155,6 +155,8 @@ FLAGS = {  # a value for every field of SamplingParams, as typed and as it shoul
     "temperature": (["0.5"], 0.5),
     "dynatemp_range": (["0.5"], 0.5),
     "dynatemp_exponent": (["2"], 2.0),
+    "smoothing_factor": (["0.3"], 0.3),
+    "smoothing_curve": (["1.5"], 1.5),
     "top_n_sigma": (["1.5"], 1.5),
     "min_k": (["0"], 0.0),
     "top_k": (["7"], 7),

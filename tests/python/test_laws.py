@@ -25,6 +25,13 @@ LAWS: dict[str, dict[str, Any]] = {
     "plain": {},
     "temperature": {"temperature": 0.6},
     "dynamic temperature": {"temperature": 1.2, "dynatemp_range": 0.9, "dynatemp_exponent": 2.0},
+    "smoothing": {"smoothing_factor": 0.4},
+    "smoothing, curved, cool, and top-p": {
+        "smoothing_factor": 0.3,
+        "smoothing_curve": 1.8,
+        "temperature": 0.7,
+        "top_p": 0.9,
+    },
     "top-k": {"top_k": 3},
     "top-p": {"top_p": 0.8},
     "top-k and top-p": {"top_k": 5, "top_p": 0.75},

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from cases import ReferenceSampler
 from sortition import Profile, Sampler, SamplingParams
 from sortition.reference import profiles
-from sortition.reference.weights import log_probabilities
-from strategies import finite_logits, histories, masks, seeds, stage_params
+from sortition.reference.weights import log_probabilities, smoothed
+from strategies import finite_logits, histories, masks, seeds, smoothing, stage_params, temperatures
 
 READINGS = sorted({name for stack in profiles.PROFILES for name in Profile.named(stack).readings})
 
@@ -76,6 +76,17 @@ def test_every_subset_and_order_draws_what_the_reference_draws(request: dict[str
         assert traced.draw(row, mask=mask, trace=True).token == got.token
 
 
+@given(row=finite_logits(), params=smoothing, temperature=temperatures.filter(bool))
+def test_smoothed_scores_are_those_of_the_reference_to_the_bit(
+    row: np.ndarray, params: dict[str, Any], temperature: float
+) -> None:
+    """With finite scores where they were finite, whatever overflows on the way."""
+    got = Sampler(SamplingParams(temperature=temperature, **params)).process(row)
+    want = smoothed(row, float(temperature), params["smoothing_factor"], params["smoothing_curve"])
+    assert got.tobytes() == want.tobytes()
+    assert (np.isfinite(got) == np.isfinite(row)).all()
+
+
 CUTS: dict[str, list[dict[str, Any]]] = {
     "top_n_sigma": [{"top_n_sigma": 1.0}, {"top_n_sigma": 3.0}],
     "min_k": [{"min_k": 0.0}, {"min_k": 400.0}],
@@ -88,6 +99,16 @@ CUTS: dict[str, list[dict[str, Any]]] = {
     "top_h": [{"top_h": 0.3}, {"top_h": 0.9}],
     "xtc": [{"xtc_probability": 1.0, "xtc_threshold": 0.01, "xtc_protect": [5]}],
     "dynatemp": [{"dynatemp_range": 0.5, "top_k": 40}],
+    "smoothing": [
+        {"smoothing_factor": 0.3},
+        {"smoothing_factor": 0.2, "smoothing_curve": 2.5, "dynatemp_range": 0.5},
+        {"smoothing_factor": 0.1, "typical_p": 0.5},
+    ],
+    "smoothing and cuts": [
+        {"smoothing_factor": 0.1, "top_p": 0.9},
+        {"smoothing_factor": 0.3, "smoothing_curve": 5.0, "min_p": 0.01},
+        {"smoothing_factor": 0.3, "top_k": 50, "order": ("top_k", *(s for s in profiles.SOFT if s != "top_k"))},
+    ],
     "mirostat": [{"mirostat": 1, "mirostat_tau": 3.0}, {"mirostat": 2, "mirostat_tau": 3.0}],
     "adaptive_p": [{"adaptive_target": 0.3}, {"adaptive_target": 0.2, "min_p": 0.05, "top_k": 40}],
     "bias after cuts": [{"top_k": 1000, "logit_bias": {5: 30.0, 7: -1.0}, "order": (*profiles.SOFT[1:], "logit_bias")}],

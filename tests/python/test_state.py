@@ -139,6 +139,7 @@ def reach(scope: str) -> bytes:
 
 FIELDS: dict[str, bytes] = {
     "temperature": f64(1), "dynatemp_range": some(None), "dynatemp_exponent": f64(1),
+    "smoothing_factor": some(None), "smoothing_curve": f64(1),
     **dict.fromkeys(
         ("top_n_sigma", "min_k", "top_k", "typical_p", "top_p", "min_p", "p_less", "epsilon", "eta", "top_a", "tfs",
          "top_h", "xtc_probability"),
@@ -161,7 +162,7 @@ FIELDS: dict[str, bytes] = {
 """The body of a new sampler of seed 7, field by field."""
 
 
-def state(*, version: int = 1, more: bytes = b"", **changes: bytes) -> bytes:
+def state(*, version: int = 2, more: bytes = b"", **changes: bytes) -> bytes:
     """The bytes of that sampler with some fields changed, sealed as documented."""
     assert set(changes) <= set(FIELDS)
     body = b"".join((FIELDS | changes).values()) + more
@@ -172,12 +173,16 @@ def state(*, version: int = 1, more: bytes = b"", **changes: bytes) -> bytes:
 LAYOUTS: dict[str, tuple[dict[str, Any], dict[str, Any], list[int], dict[str, bytes]]] = {
     "new": ({}, {}, [], {}),
     "numbers": (
-        {"temperature": 0.25, "top_k": 2**40, "top_p": 0.9, "min_tokens": 3, "seed": 2**64 - 1},
+        {
+            "temperature": 0.25, "smoothing_factor": 0.5, "smoothing_curve": -2, "top_k": 2**40, "top_p": 0.9,
+            "min_tokens": 3, "seed": 2**64 - 1,
+        },
         {"stream": 2**32 - 1, "vocab_size": 9, "prompt": [8, 0], "stop_tokens": [5]},
         [1, 7],
         {
-            "temperature": f64(0.25), "top_k": some(u64(2**40)), "top_p": some(f64(0.9)), "min_tokens": u64(3),
-            "seed": u64(2**64 - 1), "stream": u32(2**32 - 1), "vocab_size": some(u64(9)),
+            "temperature": f64(0.25), "smoothing_factor": some(f64(0.5)), "smoothing_curve": f64(-2),
+            "top_k": some(u64(2**40)), "top_p": some(f64(0.9)), "min_tokens": u64(3), "seed": u64(2**64 - 1),
+            "stream": u32(2**32 - 1), "vocab_size": some(u64(9)),
             "prompt": several([u32(8), u32(0)]), "output": several([u32(1), u32(7)]), "stop_tokens": several([u32(5)]),
         },
     ),
@@ -226,7 +231,8 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", "state must be as to_bytes made it, got bytes that begin otherwise"),
     "the word alone": (b"sortition", "state must be as to_bytes made it, got bytes that begin otherwise"),
     "another file": (pickle.dumps([1] * 99), "state must be as to_bytes made it, got bytes that begin otherwise"),
-    "a later version": (state(version=2), "state must be of version 1, .* got version 2"),
+    "an earlier version": (state(version=1), "state must be of version 2, .* got version 1"),
+    "a later version": (state(version=3), "state must be of version 2, .* got version 3"),
     "an end too soon": (state()[:-1], r"got \d+ bytes where it announces \d+"),
     "a byte behind": (state() + b"\0", r"got \d+ bytes where it announces \d+"),
     "another byte": (state()[:50] + b"\7" + state()[51:], "the checksum is another"),

@@ -103,6 +103,29 @@ def test_the_plan_lists_what_runs_in_its_order() -> None:
     assert all(stage.needs for stage in sampler.plan())
 
 
+def test_the_plan_says_what_the_temperature_needs() -> None:
+    """By what it does."""
+    for params, needs in (
+        ({"temperature": 0.7}, "nothing"),
+        ({"temperature": 0}, "the best score"),
+        ({"dynatemp_range": 0.5}, "the mass and the entropy"),
+        ({"smoothing_factor": 0.5}, "the best score: a pass to smooth"),
+        ({"smoothing_factor": 0.5, "dynatemp_range": 0.5}, "the mass, the entropy, the best score: a pass to smooth"),
+    ):
+        assert [str(stage) for stage in Sampler(SamplingParams(**params)).plan()] == [f"temperature: {needs}"]
+
+
+def test_smoothing_is_in_the_step_of_the_temperature() -> None:
+    """Which removes nothing; the cut behind it finds the probabilities that it made, here 16 8 1 1 of 26."""
+    sampler = Sampler(SamplingParams(smoothing_factor=float(1 / np.log(2)), top_p=0.9, seed=1))
+    trace = sampler.draw(np.log([0.5, 0.25, 0.125, 0.125]), trace=True).trace
+    smoothed, cut = trace.steps
+    assert (smoothed.stage, smoothed.before, smoothed.after, smoothed.mass) == ("temperature", 4, 4, 0.0)
+    assert smoothed.limit == 1.0
+    assert (cut.stage, cut.after) == ("top_p", 2)
+    assert cut.mass == pytest.approx(2 / 26, rel=1e-6)
+
+
 def test_a_greedy_plan_ends_with_the_temperature() -> None:
     """It takes the best of all, or with the reading of llama.cpp of what the cuts left."""
     names = [stage.name for stage in Sampler(SamplingParams(temperature=0, top_k=3)).plan()]

@@ -43,6 +43,7 @@ fn states() -> Vec<Vec<u8>> {
     let everything = Params {
         temperature: 0.7,
         dynatemp_range: Some(0.2),
+        smoothing_factor: Some(0.4),
         top_k: Some(40),
         top_p: Some(0.9),
         xtc_probability: Some(0.5),
@@ -116,7 +117,7 @@ fn damage(bytes: &mut Vec<u8>, other: &[u8], numbers: &mut Numbers) {
 fn sealed(bytes: &[u8]) -> Vec<u8> {
     let body = bytes.get(HEADER..bytes.len().saturating_sub(CHECKSUM)).unwrap_or_default();
     let mut sealed = b"sortition".to_vec();
-    sealed.extend_from_slice(&1_u32.to_le_bytes());
+    sealed.extend_from_slice(&2_u32.to_le_bytes());
     sealed.extend_from_slice(&(body.len() as u64).to_le_bytes());
     sealed.extend_from_slice(body);
     let checksum = Hash::hash(&sealed);

@@ -1,7 +1,8 @@
 """A row through all stages: the processed scores, and the draw.
 
 `settle` is the whole of it: hard rules, then the soft stages in their order. A temperature rewrites no score: it rides
-along, and is written into the scores when a later stage edits them, or when someone asks to see them.
+along, and is written into the scores when it smooths them, when a later stage edits them, or when someone asks to see
+them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from sortition.reference import cuts, penalties, philox, rules, steered
 from sortition.reference.functions import log_softmax
 from sortition.reference.profiles import CUTS, EDITS, HARD, PROFILES, Profile
-from sortition.reference.weights import Scores, entropy_of, pick, probabilities, weights, written
+from sortition.reference.weights import Scores, entropy_of, pick, probabilities, smoothed, weights, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -224,6 +225,8 @@ def settle(scores: Scores, asked: Request) -> tuple[Scores, float]:
             temperature = heat(scores, asked)
             if temperature == 0:  # the low end of a dynamic one
                 scores, temperature = np.where(cuts.top_k(scores, 1.0, 1), scores, np.float32(-np.inf)), 1.0
+            elif (factor := asked.get("smoothing_factor")) is not None:
+                scores, temperature = smoothed(scores, temperature, factor, asked.get("smoothing_curve", 1.0)), 1.0
         elif stage in EDITS and switched_on(stage, asked):
             scores = standing(edited(stage, written(scores, temperature), asked), stage)
             temperature = 1.0

@@ -22,6 +22,7 @@ __all__ = [
     "log_probabilities",
     "pick",
     "probabilities",
+    "smoothed",
     "weights",
     "written",
 ]
@@ -188,6 +189,39 @@ def written(scores: Scores, temperature: float) -> Scores:
         return scores
     with np.errstate(over="ignore"):
         return clamped((scores.astype(np.float64) - float(scores.max())) / temperature, scores)
+
+
+def smoothed(scores: Scores, temperature: float, factor: float, curve: float = 1.0) -> Scores:
+    """Quadratic smoothing: a score that the temperature leaves a below the best comes to factor a^2 (k + s a) below it.
+
+    Here a = (max - x) / T, but at most the largest float32, k = (3 - curve) / 2 and s = (curve - 1) / 2, in float64.
+    The best keeps its score at a temperature of 1 and has 0 at another, as without smoothing. The result is rounded
+    once, to a finite float32. At curve 1 only the square is left: a distance of 1 / factor stays, shorter ones shrink,
+    longer ones grow (kalomaze; text-generation-webui, pull requests 5403 and 5551). A temperature of 0 leaves the best
+    alone, and nothing is smoothed.
+
+    >>> row = np.array([3, 2.5, 1, -np.inf], np.float32)
+    >>> smoothed(row, 1.0, 0.5)
+    array([3.   , 2.875, 1.   ,  -inf], dtype=float32)
+    >>> smoothed(row, 0.5, 0.5, curve=3.0)
+    array([  0. ,  -0.5, -32. ,  -inf], dtype=float32)
+
+    The order of the scores stays for curves in [1, 3]. Above 3, a score less than (curve - 3) / (curve - 1) below the
+    best comes out above it. Below 1, those more than (3 - curve) / (1 - curve) below it do, far ones the most:
+
+    >>> smoothed(np.array([3, 2.75, 2.5, 2], np.float32), 1.0, 2.0, curve=5.0)
+    array([3.    , 3.0625, 3.    , 1.    ], dtype=float32)
+
+    Other stacks have the same formula, and 0 for off. koboldcpp, text-generation-webui and Aphrodite, in their default
+    orders, smooth what the fixed or dynamic temperature leaves, Aphrodite after most of its cuts. The first version of
+    text-generation-webui smoothed instead of dividing. exllamav2 squares and then divides, so that factor / T there is
+    factor / T^2 here; it has no curve. text-generation-webui offers factors up to 10 and curves from 1 to 10.
+    """
+    best = float(scores.max())
+    with np.errstate(over="ignore"):
+        below = np.minimum((best - scores.astype(np.float64)) / temperature, FLOAT32_MAX)
+        bent = below * below * ((3.0 - curve) / 2.0 + (curve - 1.0) / 2.0 * below)
+        return clamped((best if temperature == 1.0 else 0.0) - factor * bent, scores)
 
 
 def clamped(values: ArrayLike, scores: ArrayLike | None = None) -> Scores:

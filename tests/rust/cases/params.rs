@@ -46,6 +46,8 @@ fn set(params: &mut Params, name: &str, value: &Value) -> Result<(), Unfit> {
         "temperature" => params.temperature = plain(name, value)?,
         "dynatemp_range" => params.dynatemp_range = plain(name, value)?,
         "dynatemp_exponent" => params.dynatemp_exponent = plain(name, value)?,
+        "smoothing_factor" => params.smoothing_factor = plain(name, value)?,
+        "smoothing_curve" => params.smoothing_curve = plain(name, value)?,
         "top_n_sigma" => params.top_n_sigma = plain(name, value)?,
         "min_k" => params.min_k = plain(name, value)?,
         "top_k" => params.top_k = plain(name, value)?,
