@@ -81,7 +81,13 @@ impl Base {
         (f64::from(max) * self.factor).abs() <= Self::REACH
     }
 
-    /// The even integer next to `max · factor`, for a `max` that is covered: weights are relative to two to the power of it.
+    /// Whether scores of which the largest is `max` can be weighed as part of a row that is covered. Those that lie above are
+    /// of a row that is not; those below are more than 126 powers of two below the best, and weigh nothing.
+    pub(crate) fn weighs(self, max: f32) -> bool {
+        (-Self::REACH - 128.0..=Self::REACH).contains(&(f64::from(max) * self.factor))
+    }
+
+    /// The even integer next to `max · factor`, for a `max` that [`Self::weighs`]: weights are relative to two to the power of it.
     #[inline(always)]
     pub(crate) fn exponent(self, max: f32) -> i32 {
         // Floats of this size are two apart, so adding it rounds to an even integer.

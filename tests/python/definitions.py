@@ -111,7 +111,8 @@ The stages run in this order, unless `order` says otherwise:
 {order}. A policy, if there is one, comes last, before the draw.
 
 Probabilities are always those of the candidates left so far. Ties are never broken at random: the lower id comes first.
-Scores are float32; sums and limits are float64. `None` (or an empty list) switches a stage off.
+Scores are float32; sums and limits are float64. `None` switches a stage off, and so does an empty list of
+what it bans; an empty list of `allowed_ids` allows nothing, which is an error.
 
 {about_all}
 

@@ -62,6 +62,22 @@ def test_softmax_is_a_distribution_within_a_few_units_of_the_last_place(row: np.
     assert float(got.sum(dtype=np.float64)) == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.parametrize("temperature", [1e-4, 1.0, 3.0])
+def test_a_row_at_the_limit_of_what_can_be_weighed_as_it_stands_keeps_its_mass(temperature: float) -> None:
+    """Below -2^15 ln 2 · T weights are measured from the best score; this row's best is above, most others are below."""
+    limit = -(2.0**15) * np.log(2) * temperature
+    row = np.full(12_000, limit * (1 + 1e-6), np.float32)
+    row[10] = limit * (1 - 1e-6)
+    exact = np.exp((row.astype(np.float64) - float(row[10])) / temperature)
+    exact /= exact.sum()
+    near(sortition.softmax(row, temperature=temperature) * 1e4, exact * 1e4)
+    sampler = sortition.Sampler(sortition.SamplingParams(temperature=temperature, top_p=0.5, seed=0))
+    kept = np.flatnonzero(sampler.process(row) > -np.inf)
+    reached = np.cumsum(np.concatenate([exact[[10]], np.delete(exact, 10)]))
+    assert len(kept) == np.searchsorted(reached, 0.5 * (1 - 2.0**-20)) + 1
+    assert max(sampler.sample(row) for _ in range(20)) > 4096
+
+
 @given(row=finite_logits())
 def test_log_softmax_logsumexp_and_entropy_are_those_of_float64(row: np.ndarray) -> None:
     """Also where a score minus the best leaves float32: what cannot be held is the lowest float or -inf."""

@@ -19,7 +19,8 @@
 //! The error is at most 1.07 units in the last place for every float in [-87, 0] at `T = 1` (tested on all of them).
 //! Weights below 2^-126 of their reference are zero. Sums are `float64`.
 //!
-//! Limit: `|max · c|` at most 2^15. Beyond that the caller shifts the scores first (see `candidates`).
+//! Limit: `|max · c|` of a row at most 2^15. Beyond that the caller shifts the scores first (see `candidates`). Parts of a row
+//! go as far below as they can weigh anything.
 
 use super::{BLOCK, Element, LANES, Simd, scan::scan_block};
 use crate::kernels::{Base, Block};
@@ -111,8 +112,7 @@ pub(crate) fn mass<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base:
             *block = Block { max: scan_block(s, xs, &mut nan), exponent: 0, sum: 0.0 };
             max = max.max(block.max);
         }
-        // Otherwise too far down to weigh anything beside a row that is not, or in a row that will be shifted.
-        if base.covers(max) {
+        if base.weighs(max) {
             let top = Top::new(s, max, base);
             for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
                 block.exponent = top.exponent;
@@ -153,7 +153,7 @@ pub(crate) fn mass_out<S: Simd, E: Element>(s: S, xs: &[E], base: Base, blocks: 
             *block = Block { max: scan_block(s, xs, &mut nan), exponent: 0, sum: 0.0 };
             max = max.max(block.max);
         }
-        if !base.covers(max) {
+        if !base.weighs(max) {
             out.fill(0.0);
             continue;
         }

@@ -64,6 +64,35 @@ fn a_bracket_parts_a_row_in_three() {
     }
 }
 
+/// The row is covered, but only by its best score; all others weigh nearly as much.
+#[test]
+fn parts_of_a_row_weigh_beyond_its_limit() {
+    for temperature in [1e-4, 1.0, 3.0] {
+        let base = Base::new(temperature);
+        #[expect(clippy::cast_possible_truncation, reason = "a score near the limit")]
+        let limit = (-32_768.0 * temperature * std::f64::consts::LN_2) as f32;
+        let (mut best, mut other) = (limit, limit * (1.0 + 1e-6));
+        while !base.covers(best) {
+            best = best.next_up();
+        }
+        while base.covers(other) {
+            other = other.next_down();
+        }
+        let row: Vec<_> = [vec![best], vec![other; 3 * 4096]].concat();
+        let expected: f64 = row.iter().map(|x| ((f64::from(*x) - f64::from(best)) / temperature).exp()).sum();
+        let mut blocks = vec![Block::default(); row.len().div_ceil(BLOCK)];
+        let mut out = vec![0.0; row.len()];
+        for read in [Kernels::mass, Kernels::mass_rough] {
+            read(active(), &row, base, &mut blocks);
+            let sum: f64 = blocks.iter().map(|block| block.sum * f64::from(block.exponent + 32_768).exp2()).sum();
+            let unit = (f64::from(best) / temperature * std::f64::consts::LOG2_E + 32_768.0).exp2();
+            assert!((sum / unit / expected - 1.0).abs() < 1e-6, "{sum} for {expected} at {temperature}");
+        }
+        active().mass_out(&row, base, &mut blocks, &mut out);
+        assert!(out.iter().all(|&weight| weight > 0.0), "at {temperature}");
+    }
+}
+
 /// Every float in [-87, 0]: 1.1 billion of them take seconds with optimisation, minutes without.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "walks a billion floats: run with --release")]
