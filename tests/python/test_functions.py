@@ -64,7 +64,7 @@ def test_softmax_is_a_distribution_within_a_few_units_of_the_last_place(row: np.
 
 @pytest.mark.parametrize("temperature", [1e-4, 1.0, 3.0])
 def test_a_row_at_the_limit_of_what_can_be_weighed_as_it_stands_keeps_its_mass(temperature: float) -> None:
-    """Below -2^15 ln 2 · T weights are measured from the best score; this row's best is above, most others are below."""
+    """Below -2^15 ln 2 · T weights are measured from the best score: here that is above, and most others are below."""
     limit = -(2.0**15) * np.log(2) * temperature
     row = np.full(12_000, limit * (1 + 1e-6), np.float32)
     row[10] = limit * (1 - 1e-6)
