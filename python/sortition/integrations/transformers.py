@@ -83,7 +83,12 @@ def draw(scores: Any, samplers: Sequence[Sampler], unfinished: Sequence[bool], p
 
     Scores on the host are read where they are, in their own precision; those on a device are brought there as they are.
     """
+    import torch
+
     scores = scores.detach().cpu()
+    # What NumPy has is one step away. DLPack takes many, whose code a step of the model has pushed out of the caches.
+    if scores.dtype != torch.bfloat16:
+        scores = scores.numpy()
     if all(unfinished):
         all_drawn: list[int] = sample_batch(scores, samplers).tokens.tolist()
         return all_drawn
