@@ -62,7 +62,7 @@ def prepare(task: Task) -> Callable[[], Any] | None:
 def _stages(task: Task) -> list[Callable[[], Any]]:
     """In our order: its own has the temperature last."""
     made = {
-        "repetition_penalty": lambda r: llama_cpp.llama_sampler_init_penalties(len(task.seen), r, 0.0, 0.0),
+        "repetition_penalty": lambda r: llama_cpp.llama_sampler_init_penalties(task.vocab, len(task.seen), r, 0.0, 0.0),
         "temperature": llama_cpp.llama_sampler_init_temp,
         "top_k": llama_cpp.llama_sampler_init_top_k,
         "top_p": lambda p: llama_cpp.llama_sampler_init_top_p(p, 1),
