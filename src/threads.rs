@@ -4,9 +4,10 @@
 //! takes less than the waking.
 //!
 //! The thread that calls serves the rows too, and threads that are free help: each takes the next row when it is done with
-//! one, the heaviest first, so rows of unequal cost balance. A call only reserves helpers that are free and never queues behind another call,
-//! whose rows may be waiting for something (a lock, in a processor) that this caller holds. For the same reason a call from
-//! within a helper works alone.
+//! one, the heaviest first, so rows of unequal cost balance. Whoever wakes when the last row is taken has come too late, and
+//! nobody waits for it. A call only reserves helpers that are free and never queues behind another call, whose rows may be
+//! waiting for something (a lock, in a processor) that this caller holds. For the same reason a call from within a helper
+//! works alone.
 
 use std::cmp::Reverse;
 use std::num::NonZero;
@@ -17,9 +18,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::Error;
 
-/// So much work is worth another thread. In scores that are read once, some 0.2 ns each: waking a thread took as long as
-/// 0.1 ms where cores are virtual and sleep.
-pub(crate) const WORTH_WAKING: usize = 400_000;
+mod gate;
+
+/// So much work is worth another thread. In scores that are read once, some 0.05 ns each in a cache and 0.1 ns beyond:
+/// sending for a thread took the caller 45 us where cores are virtual and sleep.
+pub(crate) const WORTH_WAKING: usize = 1_000_000;
 
 /// The number set by [`set_num_threads`]; zero when none was.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
@@ -91,24 +94,17 @@ fn share<I: Send, T: Send>(
     wanted: usize,
 ) -> Vec<T> {
     let mut results: Vec<Option<T>> = items.iter().map(|_| None).collect();
-    let mut places: Vec<_> = items.into_iter().zip(&mut results).collect();
-    places.sort_by_key(|&((effort, _), _)| Reverse(effort));
-    let queue = Mutex::new(places.into_iter());
+    let mut queue: Vec<_> = items.into_iter().zip(&mut results).collect();
+    queue.sort_by_key(|&((effort, _), _)| Reverse(effort));
+    let queue = Mutex::new(queue.into_iter());
     let serve = || {
         while let Some(((_, item), result)) = next(&queue) {
             *result = Some(work(item));
         }
     };
-    helpers.pool.in_place_scope(|scope| {
-        for place in (0..wanted).map_while(|_| Reserved::new(&helpers.free)) {
-            let serve = &serve;
-            scope.spawn(move |_| {
-                let _place = place;
-                serve();
-            });
-        }
-        serve();
-    });
+    let places = Places::new(&helpers.free, wanted);
+    gate::lend(&serve, places.count, |helper| helpers.pool.spawn(helper));
+    drop(places);
     results.into_iter().flatten().collect()
 }
 
@@ -117,19 +113,23 @@ fn next<I>(queue: &Mutex<impl Iterator<Item = I>>) -> Option<I> {
     queue.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
-/// The place of a helper, given back when it is dropped.
-struct Reserved<'h>(&'h AtomicUsize);
+/// Helpers that no other call has, given back when this is dropped.
+struct Places<'h> {
+    free: &'h AtomicUsize,
+    count: usize,
+}
 
-impl<'h> Reserved<'h> {
-    fn new(free: &'h AtomicUsize) -> Option<Self> {
-        let taken = free.fetch_update(Ordering::Acquire, Ordering::Relaxed, |free| free.checked_sub(1));
-        taken.ok().map(|_| Self(free))
+impl<'h> Places<'h> {
+    /// As many as are wanted, if as many are free.
+    fn new(free: &'h AtomicUsize, wanted: usize) -> Self {
+        let taken = free.fetch_update(Ordering::Acquire, Ordering::Relaxed, |free| Some(free - free.min(wanted)));
+        Self { free, count: taken.map_or(0, |free| free.min(wanted)) }
     }
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for Places<'_> {
     fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::Release);
+        self.free.fetch_add(self.count, Ordering::Release);
     }
 }
 
@@ -174,9 +174,9 @@ mod tests {
     #[test]
     fn no_more_helpers_are_reserved_than_there_are() {
         let free = AtomicUsize::new(2);
-        let reserved: Vec<_> = (0..5).map_while(|_| Reserved::new(&free)).collect();
-        assert_eq!((2, 0), (reserved.len(), free.load(Ordering::Relaxed)));
-        drop(reserved);
+        let places = [1, 5, 5].map(|wanted| Places::new(&free, wanted));
+        assert_eq!([1, 1, 0], places.each_ref().map(|places| places.count));
+        drop(places);
         assert_eq!(2, free.into_inner());
     }
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Draws", "sample_batch"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# Not frozen: to go round that for each field takes longer than a small batch when caches are cold.
+@dataclass(slots=True, eq=False)
 class Draws:
     """The tokens of a batch, and what their rows said of them. Row ``i`` is that of ``samplers[i]``.
 

@@ -72,11 +72,11 @@ def sampler_of(request: dict[str, Any]) -> Sampler:
     return sampler
 
 
-@given(data=st.data(), size=st.sampled_from([1, 2, 17, 64, 300, 60_000]), count=st.integers(1, 9))
+@given(data=st.data(), size=st.sampled_from([1, 2, 17, 64, 300, 150_000]), count=st.integers(1, 9))
 def test_any_permutation_split_and_number_of_threads_gives_equal_bits(
     data: st.DataObject, size: int, count: int
 ) -> None:
-    """For three steps, as each sampler alone draws; a few rows of 60,000 scores are enough to wake threads."""
+    """For three steps, as each sampler alone draws; a few rows of 150,000 scores are enough to wake threads."""
     asked = [data.draw(requests(size)) for _ in range(count)]
     table, words = np.stack([r["row"] for r in asked]), np.stack([r["mask"] for r in asked])
     masked = data.draw(st.booleans())

@@ -38,9 +38,13 @@ def lower_the_last(history: np.ndarray, scores: np.ndarray) -> np.ndarray:
 def test_processors_run_in_the_threads_of_a_batch() -> None:
     """And give what they give alone. That more than one thread serves is seen, not assumed."""
     served = set()
+    several = threading.Event()
 
     def note(history: np.ndarray, scores: np.ndarray) -> None:
         served.add(threading.get_ident())
+        if len(served) > 1:
+            several.set()
+        assert several.wait(30)  # a helper that wakes late would find everything done
 
     together, alone = samplers(lower_the_last, note), samplers(lower_the_last)
     for _ in range(20):

@@ -11,7 +11,7 @@ import pytest
 
 import sortition as st
 
-ROWS = np.random.default_rng(1).normal(0, 3, (24, 20_000)).astype(np.float32)
+ROWS = np.random.default_rng(1).normal(0, 3, (64, 20_000)).astype(np.float32)
 
 
 @pytest.fixture(autouse=True)

@@ -85,10 +85,8 @@ def draw(scores: Any, samplers: Sequence[Sampler], unfinished: Sequence[bool], p
     """
     import torch
 
-    scores = scores.detach().cpu()
     # What NumPy has is one step away. DLPack takes many, whose code a step of the model has pushed out of the caches.
-    if scores.dtype != torch.bfloat16:
-        scores = scores.numpy()
+    scores = scores.detach().cpu() if scores.dtype == torch.bfloat16 else scores.numpy(force=True)
     if all(unfinished):
         all_drawn: list[int] = sample_batch(scores, samplers).tokens.tolist()
         return all_drawn
