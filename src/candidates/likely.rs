@@ -22,12 +22,6 @@ impl Candidates<'_> {
         log
     }
 
-    /// The sum of all weights, in the unit of those that [`Self::settled_by_prefix`] hands out.
-    pub(crate) fn mass(&mut self) -> f64 {
-        self.carry_out();
-        self.total().sum
-    }
-
     /// How many tokens the row has.
     pub(crate) fn vocabulary(&self) -> usize {
         self.input.len()

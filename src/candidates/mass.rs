@@ -209,11 +209,16 @@ impl Candidates<'_> {
 
     /// The entropy in nats.
     pub(crate) fn entropy(&mut self) -> f64 {
+        let mean = self.mean();
+        (self.total().log() - mean / self.temperature).max(0.0)
+    }
+
+    /// The mean of all scores, each counted by its probability, relative to the largest.
+    pub(super) fn mean(&mut self) -> f64 {
         self.carry_out();
         let total = self.total();
         let (scores, max) = self.weighed(total);
-        let moment = self.kernels.moment(scores, Base::new(self.temperature), max);
-        (total.log() - moment / (self.temperature * total.sum)).max(0.0)
+        self.kernels.moment(scores, Base::new(self.temperature), max) / total.sum
     }
 
     /// Writes the weights of the first `count` gathered scores into the scratch floats; they add up with

@@ -11,6 +11,7 @@
 //! no vocabulary is ever sorted.
 
 mod bracket;
+mod crossing;
 mod cuts;
 mod edge;
 mod edits;

@@ -3,12 +3,10 @@
 //! A cut by the shape of the sorted distribution needs a prefix of it, rarely all. The prefix is brought out by a bound on
 //! scores, as for the nucleus, sorted, and shown to the question; if that cannot be told yet, the bound is lowered.
 //!
-//! A question that only sums over the prefix needs no order within: halves are selected towards the end of the prefix.
+//! A question that only sums over the prefix needs no order within: `crossing` finds its end.
 
-use super::{Candidates, LANES, Scratch, cuts::SPARE};
-
-/// So many candidates are taken out whole.
-const FEW: usize = 2048;
+use super::crossing::{Crossing, Item, Question, Sums, add};
+use super::{Candidates, Scratch};
 
 /// A candidate in a sorted prefix.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,25 +47,50 @@ impl Candidates<'_> {
         &ranked[..weighty]
     }
 
-    /// How many candidates, best first, `within` holds for: it is asked about the sums of `P` and of `-P ln P` over a prefix,
-    /// and once it does not hold it holds for no longer one. Candidates without a weight are not counted.
-    pub(crate) fn longest_prefix(&mut self, within: impl Fn(f64, f64) -> bool) -> usize {
+    /// Keeps the longest prefix, best first, that `within` holds for, but no fewer than the `min_keep` best: it is asked about
+    /// the sums of `P` and of `-P ln P` over a prefix, and once it does not hold it holds for no longer one. Candidates without
+    /// a weight go.
+    pub(crate) fn keep_longest(&mut self, min_keep: usize, within: impl Fn(f64, f64) -> bool) {
         self.carry_out();
-        let scale = Scale {
-            total: self.mass(),
-            max: self.max().into(),
-            temperature: self.temperature(),
-            log_mass: self.log_mass(),
+        let (total, log_mass) = (self.total().sum, self.log_mass());
+        let (max, temperature) = (f64::from(self.max), self.temperature);
+        // `ln P` comes from the score, without a logarithm.
+        let adds = |item: Item| {
+            let weight = f64::from(item.weight);
+            [weight, weight * (log_mass - (f64::from(item.score) - max) / temperature)]
         };
-        let mut parts = 32;
-        loop {
-            let whole = self.take_best(parts, true);
-            let ranked = &mut self.scratch.ranked;
-            ranked.retain(|ranked| ranked.weight > 0.0);
-            if whole || !within_all(ranked, scale, &within) {
-                return halve(ranked, scale, &within);
-            }
-            parts *= 8;
+        let short = |[mass, terms]: Sums| within(mass / total, terms / total);
+        let Crossing { before, .. } =
+            self.crossing(&Question { center: 0.0, slack: 0.0, weightless: false, adds, short });
+        let tied = &mut self.scratch.tied;
+        // Beside a huge one, different scores may be equally far from it.
+        tied.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
+        let one = adds(tied[0]);
+        let fits = |rank: usize| {
+            #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
+            let times = rank as f64;
+            short(add(before, [times * one[0], times * one[1]]))
+        };
+        // The best is always within.
+        let mut rank = usize::from(before[0] == 0.0);
+        let mut beyond = tied.len() + 1;
+        while rank + 1 < beyond {
+            let middle = usize::midpoint(rank, beyond);
+            *(if fits(middle) { &mut rank } else { &mut beyond }) = middle;
+        }
+        let last = tied[rank.saturating_sub(1)].score;
+        let equal = |items: &[Item]| items.iter().filter(|item| item.score == last).count();
+        let (inside, surplus) = (equal(&tied[..rank]), equal(&tied[rank..]));
+        if rank == 0 {
+            self.keep_at_least(last.next_up(), min_keep);
+        } else if surplus == 0 {
+            self.keep_at_least(last, min_keep);
+        } else if min_keep > 1 && self.kernels.count(self.scores(), last) - surplus < min_keep {
+            self.keep_best(min_keep);
+        } else {
+            let count = self.gather(last);
+            self.adopt(count);
+            self.keep_prefix(last, inside);
         }
     }
 
@@ -86,53 +109,4 @@ impl Candidates<'_> {
         ranked.extend(values[..count].iter().enumerate().map(|(at, &score)| Ranked { score, weight: weight(at) }));
         whole
     }
-
-    /// Whether no good bound brings out the best `parts` alone.
-    pub(super) fn all_at_once(&self, parts: usize) -> bool {
-        self.places() <= FEW || parts * SPARE > self.scratch.blocks.len() * LANES
-    }
-}
-
-/// What turns weights and scores into probabilities and their logarithms.
-#[derive(Clone, Copy)]
-struct Scale {
-    total: f64,
-    max: f64,
-    temperature: f64,
-    log_mass: f64,
-}
-
-/// The sums of `P` and of `-P ln P`; `ln P` comes from the score, without a logarithm.
-fn sums(ranked: &[Ranked], Scale { total, max, temperature, log_mass }: Scale) -> (f64, f64) {
-    ranked.iter().fold((0.0, 0.0), |(mass, terms), ranked| {
-        let p = f64::from(ranked.weight) / total;
-        let log_p = (f64::from(ranked.score) - max) / temperature - log_mass;
-        (mass + p, terms - p * log_p)
-    })
-}
-
-fn within_all(ranked: &[Ranked], scale: Scale, within: impl Fn(f64, f64) -> bool) -> bool {
-    let (mass, terms) = sums(ranked, scale);
-    within(mass, terms)
-}
-
-/// See [`Candidates::longest_prefix`], among these.
-fn halve(ranked: &mut [Ranked], scale: Scale, within: impl Fn(f64, f64) -> bool) -> usize {
-    let (mut rest, mut count, mut mass, mut terms) = (ranked, 0, 0.0, 0.0);
-    while !rest.is_empty() {
-        let middle = rest.len().div_ceil(2);
-        rest.select_nth_unstable_by(middle - 1, |a, b| b.score.total_cmp(&a.score));
-        let (better, worse) = rest.split_at_mut(middle);
-        let more = sums(better, scale);
-        if within(mass + more.0, terms + more.1) {
-            (mass, terms) = (mass + more.0, terms + more.1);
-            count += middle;
-            rest = worse;
-        } else if middle == 1 {
-            break;
-        } else {
-            rest = better;
-        }
-    }
-    count
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::Ranked;
-use super::typical::Near;
+use super::crossing::Item;
 use crate::kernels::{Block, Part};
 
 /// The buffers of one draw.
@@ -62,9 +62,9 @@ pub(super) struct Scratch {
     pub(super) shifted: Vec<f32>,
     /// Sort keys.
     pub(super) keys: Vec<u64>,
-    /// Sorted candidates, candidates by their distance, ids to remove, and scores before they were written anew.
+    /// Sorted candidates, those at one distance, ids to remove, and scores before they were written anew.
     pub(super) ranked: Vec<Ranked>,
-    pub(super) near: Vec<Near>,
+    pub(super) tied: Vec<Item>,
     pub(super) gone: Vec<u32>,
     pub(super) before: Vec<f32>,
 }

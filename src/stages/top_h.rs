@@ -18,10 +18,9 @@ pub(super) fn apply(candidates: &mut Candidates<'_>, share: Option<f64>, min_kee
         candidates.keep_best(BEST.max(min_keep));
     }
     let limit = share * candidates.entropy();
-    let rank = candidates.longest_prefix(|mass, terms| {
+    candidates.keep_longest(min_keep, |mass, terms| {
         let held = if whole { terms } else { terms / mass + math::ln(mass) };
         held * MET <= limit
     });
-    candidates.keep_best(rank.max(min_keep));
     None
 }

@@ -98,24 +98,38 @@ def typical(
 ) -> Keep:
     """Keep the candidates whose surprise is closest to the entropy, up to a total of `mass` (arXiv 2202.00666).
 
-    The surprise of a token is -ln P. With `ties`, all that are as close as the last one kept stay as well; with
-    `exceed`, the total must exceed `mass` and not only reach it.
+    The surprise of a token is -ln P, and the entropy is the mean of the surprises. So a token is as far from it as its
+    score is from the mean score, divided by T. In order of this distance, the candidate at which the total reaches
+    `mass`, and `min_keep` is met, is the last. Others whose distance differs from that of the last by no more than a
+    factor of 2^-20 in P are as close as the last: of these, the lower ids stay, until the total reaches `mass`. With
+    `ties`, all of these stay; with `exceed`, the total must exceed `mass` and not only reach it. A mass of 1 cuts
+    nothing.
 
     The entropy of .6 .2 .1 .1 is 1.09. The surprise of the second token, 1.61, is closer to it than .51 and 2.30:
 
     >>> typical(np.log(np.array([0.6, 0.2, 0.1, 0.1], np.float32)), 1.0, 0.15)
     array([False,  True, False, False])
+
+    The entropy of .25 .5 .25 is 1.5 bits, which is half a bit from every surprise, so that ids decide:
+
+    >>> typical(np.log(np.array([0.25, 0.5, 0.25], np.float32)), 1.0, 0.2)
+    array([ True, False, False])
     """
     if mass >= 1:
         return scores > -np.inf
-    distance = np.abs(entropy_of(scores, temperature) + log_probabilities(scores, temperature))
-    ids = np.flatnonzero(scores > -np.inf)
-    order = ids[np.argsort(distance[ids], kind="stable")]
-    count = max(reaching(probabilities(scores, temperature)[order], mass, exceed=exceed), min_keep)
-    keep = prefix(scores, order, count, min_keep)
-    if ties:
-        keep |= (scores > -np.inf) & (distance <= distance[order[min(count, len(order)) - 1]])
-    return keep
+    p, ids = probabilities(scores, temperature), np.flatnonzero(scores > -np.inf)
+    below = scores[ids].astype(np.float64) - float(scores.max())
+    distance = np.abs(below - (p[ids] * below).sum())
+
+    def count(order: NDArray[np.intp]) -> int:
+        return min(max(reaching(p[ids[order]], mass, exceed=exceed), min_keep), len(order))
+
+    order = np.argsort(distance, kind="stable")
+    last, slack = distance[order[count(order) - 1]], -temperature * np.log(MET)
+    near, far = last - slack, last + slack
+    closer, level = np.flatnonzero(distance < near), np.flatnonzero((distance >= near) & (distance <= far))
+    order = np.concatenate([closer, level])
+    return prefix(scores, ids[order], len(order) if ties else count(order), 1)
 
 
 def epsilon(scores: Scores, temperature: float, limit: float, *, min_keep: int = 1, ties: bool = False) -> Keep:

@@ -61,7 +61,7 @@ def weights(scores: Scores, temperature: float = 1.0) -> Scores:
     lo = np.float32(c - float(hi))
     top = 2 * round(float(best) * c / 2)
     result = np.zeros(scores.shape, np.float32)
-    seen = np.flatnonzero((scores > -np.inf) & (scores >= (top - 126.0) / c))
+    seen = np.flatnonzero((scores > -np.inf) & (scores.astype(np.float64) >= (top - 126.0) / c))
     x = scores[seen]
     n = rounded(x, hi)
     f = fma(x, lo, fma(x, hi, -n))

@@ -231,31 +231,47 @@ impl Simd for Avx2 {
         proven!([_mm256_setzero_pd(); 4])
     }
     #[inline(always)]
-    fn accumulate(self, sums: [__m256d; 4], v: [__m256; 2]) -> [__m256d; 4] {
+    fn widen(self, v: [__m256; 2]) -> [__m256d; 4] {
         proven!([
-            _mm256_add_pd(sums[0], _mm256_cvtps_pd(_mm256_castps256_ps128(v[0]))),
-            _mm256_add_pd(sums[1], _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[0]))),
-            _mm256_add_pd(sums[2], _mm256_cvtps_pd(_mm256_castps256_ps128(v[1]))),
-            _mm256_add_pd(sums[3], _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[1]))),
+            _mm256_cvtps_pd(_mm256_castps256_ps128(v[0])),
+            _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[0])),
+            _mm256_cvtps_pd(_mm256_castps256_ps128(v[1])),
+            _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[1])),
         ])
     }
     #[inline(always)]
-    fn accumulate_spread(self, [sums, squares]: [Self::F64; 2], v: [__m256; 2], center: f64) -> [Self::F64; 2] {
-        proven!({
-            let center = _mm256_set1_pd(center);
-            let differences = [
-                _mm256_sub_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(v[0])), center),
-                _mm256_sub_pd(_mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[0])), center),
-                _mm256_sub_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(v[1])), center),
-                _mm256_sub_pd(_mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v[1])), center),
-            ];
-            let mut out = [sums, squares];
-            for (i, d) in differences.into_iter().enumerate() {
-                out[0][i] = _mm256_add_pd(out[0][i], d);
-                out[1][i] = _mm256_add_pd(out[1][i], _mm256_mul_pd(d, d));
-            }
-            out
-        })
+    fn accumulate(self, mut sums: [__m256d; 4], v: [__m256; 2]) -> [__m256d; 4] {
+        let v = self.widen(v);
+        for (sum, v) in sums.iter_mut().zip(v) {
+            *sum = proven!(_mm256_add_pd(*sum, v));
+        }
+        sums
+    }
+    #[inline(always)]
+    fn accumulate_spread(self, [sums, squares]: [[__m256d; 4]; 2], v: [__m256; 2], center: f64) -> [[__m256d; 4]; 2] {
+        let (v, mut out) = (self.widen(v), [sums, squares]);
+        for (i, v) in v.into_iter().enumerate() {
+            proven!({
+                let difference = _mm256_sub_pd(v, _mm256_set1_pd(center));
+                out[0][i] = _mm256_add_pd(sums[i], difference);
+                out[1][i] = _mm256_add_pd(squares[i], _mm256_mul_pd(difference, difference));
+            });
+        }
+        out
+    }
+    #[inline(always)]
+    fn accumulate_moment(
+        self,
+        mut sums: [__m256d; 4],
+        weight: [__m256; 2],
+        v: [__m256; 2],
+        center: f64,
+    ) -> [__m256d; 4] {
+        let (weight, v) = (self.widen(weight), self.widen(v));
+        for (sum, (weight, v)) in sums.iter_mut().zip(weight.into_iter().zip(v)) {
+            *sum = proven!(_mm256_add_pd(*sum, _mm256_mul_pd(weight, _mm256_sub_pd(v, _mm256_set1_pd(center)))));
+        }
+        sums
     }
     #[inline(always)]
     fn fold(self, sums: [__m256d; 4]) -> [f64; 8] {

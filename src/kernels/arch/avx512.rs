@@ -169,30 +169,39 @@ impl Simd for Avx512 {
         proven!([_mm512_setzero_pd(); 2])
     }
     #[inline(always)]
-    fn accumulate(self, [low, high]: [__m512d; 2], v: __m512) -> [__m512d; 2] {
+    fn widen(self, v: __m512) -> [__m512d; 2] {
         proven!({
             let upper = _mm512_castpd_ps(_mm512_shuffle_f64x2::<0b1110>(_mm512_castps_pd(v), _mm512_castps_pd(v)));
-            [
-                _mm512_add_pd(low, _mm512_cvtps_pd(_mm512_castps512_ps256(v))),
-                _mm512_add_pd(high, _mm512_cvtps_pd(_mm512_castps512_ps256(upper))),
-            ]
+            [_mm512_cvtps_pd(_mm512_castps512_ps256(v)), _mm512_cvtps_pd(_mm512_castps512_ps256(upper))]
         })
     }
     #[inline(always)]
-    fn accumulate_spread(self, [sums, squares]: [Self::F64; 2], v: __m512, center: f64) -> [Self::F64; 2] {
-        proven!({
-            let upper = _mm512_castpd_ps(_mm512_shuffle_f64x2::<0b1110>(_mm512_castps_pd(v), _mm512_castps_pd(v)));
-            let center = _mm512_set1_pd(center);
-            let low = _mm512_sub_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(v)), center);
-            let high = _mm512_sub_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(upper)), center);
-            [
-                [_mm512_add_pd(sums[0], low), _mm512_add_pd(sums[1], high)],
-                [
-                    _mm512_add_pd(squares[0], _mm512_mul_pd(low, low)),
-                    _mm512_add_pd(squares[1], _mm512_mul_pd(high, high)),
-                ],
-            ]
-        })
+    fn accumulate(self, mut sums: [__m512d; 2], v: __m512) -> [__m512d; 2] {
+        let v = self.widen(v);
+        for (sum, v) in sums.iter_mut().zip(v) {
+            *sum = proven!(_mm512_add_pd(*sum, v));
+        }
+        sums
+    }
+    #[inline(always)]
+    fn accumulate_spread(self, [sums, squares]: [[__m512d; 2]; 2], v: __m512, center: f64) -> [[__m512d; 2]; 2] {
+        let (v, mut out) = (self.widen(v), [sums, squares]);
+        for (i, v) in v.into_iter().enumerate() {
+            proven!({
+                let difference = _mm512_sub_pd(v, _mm512_set1_pd(center));
+                out[0][i] = _mm512_add_pd(sums[i], difference);
+                out[1][i] = _mm512_add_pd(squares[i], _mm512_mul_pd(difference, difference));
+            });
+        }
+        out
+    }
+    #[inline(always)]
+    fn accumulate_moment(self, mut sums: [__m512d; 2], weight: __m512, v: __m512, center: f64) -> [__m512d; 2] {
+        let (weight, v) = (self.widen(weight), self.widen(v));
+        for (sum, (weight, v)) in sums.iter_mut().zip(weight.into_iter().zip(v)) {
+            *sum = proven!(_mm512_add_pd(*sum, _mm512_mul_pd(weight, _mm512_sub_pd(v, _mm512_set1_pd(center)))));
+        }
+        sums
     }
     #[inline(always)]
     fn fold(self, [low, high]: [__m512d; 2]) -> [f64; 8] {

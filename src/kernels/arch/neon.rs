@@ -199,40 +199,45 @@ impl Simd for Neon {
         proven!([vdupq_n_f64(0.0); 8])
     }
     #[inline(always)]
-    fn accumulate(self, s: [float64x2_t; 8], [a, b, c, d]: Quad) -> [float64x2_t; 8] {
+    fn widen(self, [a, b, c, d]: Quad) -> [float64x2_t; 8] {
         proven!([
-            vaddq_f64(s[0], vcvt_f64_f32(vget_low_f32(a))),
-            vaddq_f64(s[1], vcvt_high_f64_f32(a)),
-            vaddq_f64(s[2], vcvt_f64_f32(vget_low_f32(b))),
-            vaddq_f64(s[3], vcvt_high_f64_f32(b)),
-            vaddq_f64(s[4], vcvt_f64_f32(vget_low_f32(c))),
-            vaddq_f64(s[5], vcvt_high_f64_f32(c)),
-            vaddq_f64(s[6], vcvt_f64_f32(vget_low_f32(d))),
-            vaddq_f64(s[7], vcvt_high_f64_f32(d)),
+            vcvt_f64_f32(vget_low_f32(a)),
+            vcvt_high_f64_f32(a),
+            vcvt_f64_f32(vget_low_f32(b)),
+            vcvt_high_f64_f32(b),
+            vcvt_f64_f32(vget_low_f32(c)),
+            vcvt_high_f64_f32(c),
+            vcvt_f64_f32(vget_low_f32(d)),
+            vcvt_high_f64_f32(d),
         ])
     }
     #[inline(always)]
-    fn accumulate_spread(self, sums: [Self::F64; 2], [a, b, c, d]: Quad, center: f64) -> [Self::F64; 2] {
-        proven!({
-            let center = vdupq_n_f64(center);
-            let wide = [
-                vcvt_f64_f32(vget_low_f32(a)),
-                vcvt_high_f64_f32(a),
-                vcvt_f64_f32(vget_low_f32(b)),
-                vcvt_high_f64_f32(b),
-                vcvt_f64_f32(vget_low_f32(c)),
-                vcvt_high_f64_f32(c),
-                vcvt_f64_f32(vget_low_f32(d)),
-                vcvt_high_f64_f32(d),
-            ];
-            let mut out = sums;
-            for (i, v) in wide.into_iter().enumerate() {
-                let difference = vsubq_f64(v, center);
-                out[0][i] = vaddq_f64(out[0][i], difference);
-                out[1][i] = vaddq_f64(out[1][i], vmulq_f64(difference, difference));
-            }
-            out
-        })
+    fn accumulate(self, mut sums: [float64x2_t; 8], v: Quad) -> [float64x2_t; 8] {
+        let v = self.widen(v);
+        for (sum, v) in sums.iter_mut().zip(v) {
+            *sum = proven!(vaddq_f64(*sum, v));
+        }
+        sums
+    }
+    #[inline(always)]
+    fn accumulate_spread(self, [sums, squares]: [[float64x2_t; 8]; 2], v: Quad, center: f64) -> [[float64x2_t; 8]; 2] {
+        let (v, mut out) = (self.widen(v), [sums, squares]);
+        for (i, v) in v.into_iter().enumerate() {
+            proven!({
+                let difference = vsubq_f64(v, vdupq_n_f64(center));
+                out[0][i] = vaddq_f64(sums[i], difference);
+                out[1][i] = vaddq_f64(squares[i], vmulq_f64(difference, difference));
+            });
+        }
+        out
+    }
+    #[inline(always)]
+    fn accumulate_moment(self, mut sums: [float64x2_t; 8], weight: Quad, v: Quad, center: f64) -> [float64x2_t; 8] {
+        let (weight, v) = (self.widen(weight), self.widen(v));
+        for (sum, (weight, v)) in sums.iter_mut().zip(weight.into_iter().zip(v)) {
+            *sum = proven!(vaddq_f64(*sum, vmulq_f64(weight, vsubq_f64(v, vdupq_n_f64(center)))));
+        }
+        sums
     }
     #[inline(always)]
     fn fold(self, s: [float64x2_t; 8]) -> [f64; 8] {

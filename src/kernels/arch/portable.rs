@@ -190,6 +190,10 @@ impl Simd for Portable {
         [0.0; LANES]
     }
     #[inline(always)]
+    fn widen(self, v: [f32; LANES]) -> [f64; LANES] {
+        v.map(f64::from)
+    }
+    #[inline(always)]
     fn accumulate(self, sums: [f64; LANES], v: [f32; LANES]) -> [f64; LANES] {
         std::array::from_fn(|i| sums[i] + f64::from(v[i]))
     }
@@ -200,6 +204,10 @@ impl Simd for Portable {
             std::array::from_fn(|i| sums[0][i] + differences[i]),
             std::array::from_fn(|i| sums[1][i] + differences[i] * differences[i]),
         ]
+    }
+    #[inline(always)]
+    fn accumulate_moment(self, sums: [f64; LANES], weight: [f32; LANES], v: [f32; LANES], center: f64) -> [f64; LANES] {
+        std::array::from_fn(|i| sums[i] + f64::from(weight[i]) * (f64::from(v[i]) - center))
     }
     #[inline(always)]
     fn fold(self, sums: [f64; LANES]) -> [f64; 8] {

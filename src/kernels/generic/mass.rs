@@ -91,10 +91,10 @@ impl<S: Simd> Top<S> {
         weights
     }
 
-    /// Weight times `x - max`; the difference is kept finite, so that a weight of zero makes the product zero.
+    /// Adds weight times `x - max`. The difference is kept finite, so that a weight of zero makes the product zero.
     #[inline(always)]
-    fn term(self, s: S, x: S::F32, max: S::F32, base: Base) -> S::F32 {
-        s.mul(self.weight(s, x, base), s.max(s.sub(x, max), s.splat(f32::MIN)))
+    fn add_moment(self, s: S, sums: S::F64, x: S::F32, max: f32, base: Base) -> S::F64 {
+        s.accumulate_moment(sums, self.weight(s, x, base), s.max(x, s.splat(f32::MIN)), max.into())
     }
 }
 
@@ -222,21 +222,20 @@ pub(crate) fn weights<S: Simd, E: Element>(s: S, xs: &[E], base: Base, max: f32,
     }
 }
 
-/// The sum over all scores of weight times `x - max`, weights relative to the rounded weight of `max`. A score of -inf
-/// adds nothing: 0 · ln 0 is 0.
+/// The sum over all scores of weight times `x - max`, in `f64`, weights relative to the rounded weight of `max`. A score of
+/// -inf adds nothing: 0 · ln 0 is 0.
 #[inline(always)]
 pub(crate) fn moment<S: Simd, E: Element>(s: S, xs: &[E], base: Base, max: f32) -> f64 {
     let top = Top::new(s, max, base);
-    let max = s.splat(max);
     let mut total = 0.0;
     for xs in xs.chunks(BLOCK) {
         let mut sums = s.zero();
         let (vectors, tail) = xs.as_chunks::<LANES>();
         for v in vectors {
-            sums = s.accumulate(sums, top.term(s, s.load(v), max, base));
+            sums = top.add_moment(s, sums, s.load(v), max, base);
         }
         if !tail.is_empty() {
-            sums = s.accumulate(sums, top.term(s, s.load_tail(tail, f32::NEG_INFINITY), max, base));
+            sums = top.add_moment(s, sums, s.load_tail(tail, f32::NEG_INFINITY), max, base);
         }
         total += s.sum(sums);
     }

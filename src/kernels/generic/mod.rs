@@ -122,10 +122,14 @@ pub(crate) trait Simd: Copy {
     }
 
     fn zero(self) -> Self::F64;
+    /// Sixteen `f32` as `f64`.
+    fn widen(self, v: Self::F32) -> Self::F64;
     /// Adds sixteen `f32` to sixteen `f64`.
     fn accumulate(self, sums: Self::F64, v: Self::F32) -> Self::F64;
     /// Adds `v - center` and its square, both in `f64` and each rounded, to two sums.
     fn accumulate_spread(self, sums: [Self::F64; 2], v: Self::F32, center: f64) -> [Self::F64; 2];
+    /// Adds `weight · (v - center)`, in `f64` and rounded at each step.
+    fn accumulate_moment(self, sums: Self::F64, weight: Self::F32, v: Self::F32, center: f64) -> Self::F64;
     /// Lane `i` plus lane `i + 8`: the first level of the tree.
     fn fold(self, sums: Self::F64) -> [f64; 8];
 

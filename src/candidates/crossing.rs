@@ -1,0 +1,192 @@
+//! Where sums over candidates in some order cross a limit, found without sorting them.
+//!
+//! A radix selection with weights: a pass throws the candidates into bins by the leading bits of their keys, as far as these
+//! differ, and adds up what falls into each. The bin in which the limit is crossed goes on, until all its keys are equal.
+//! Keys are distances from a center, as bits, which ascend as non-negative floats do; bins are then fractions of octaves.
+
+use super::{Candidates, LANES, Scratch, cuts::SPARE};
+
+/// A bin is the leading so many bits of what keys differ by.
+const BITS: u32 = 9;
+
+/// What is nearer to the center than the farthest by more than so many octaves shares a bin at first.
+const OCTAVES: u64 = 24;
+
+/// No score so many temperatures below the best has a weight.
+const WEIGHTY: f64 = 88.0;
+
+/// So many candidates are taken out whole.
+const FEW: usize = 2048;
+
+/// Where those that were taken out hold less than this share of the whole, some more will not do.
+const WORTH: f64 = 0.1;
+
+/// A candidate among others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item {
+    /// The bits of its distance.
+    pub(super) key: u64,
+    pub(super) score: f32,
+    pub(super) weight: f32,
+}
+
+/// Two sums over candidates: of their weights, and of what else the question is about.
+pub(super) type Sums = [f64; 2];
+
+/// Where a limit is crossed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Crossing {
+    /// The least distance at which it is.
+    pub(super) distance: f64,
+    /// The sums over all that are nearer.
+    pub(super) before: Sums,
+    /// How many candidates were gathered to find it.
+    pub(super) gathered: usize,
+}
+
+/// Whom to ask about, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Question<A, S> {
+    /// What a distance is measured from, relative to the largest score.
+    pub(super) center: f64,
+    /// How far beyond the last one candidates must be known.
+    pub(super) slack: f64,
+    /// Whether those count whose weight is zero.
+    pub(super) weightless: bool,
+    /// What a candidate adds to the sums.
+    pub(super) adds: A,
+    /// Whether sums have not come to the limit.
+    pub(super) short: S,
+}
+
+impl Candidates<'_> {
+    /// The least distance from the center at which the sums over all that are no farther are not short; or the largest, if
+    /// they still are. Those at that distance are then in the scratch buffer, and among the gathered are all that are no
+    /// farther by more than the slack.
+    pub(super) fn crossing<A, S>(&mut self, question: &Question<A, S>) -> Crossing
+    where
+        A: Fn(Item) -> Sums,
+        S: Fn(Sums) -> bool,
+    {
+        let total = self.total();
+        let max = f64::from(self.max);
+        let mut parts = 32;
+        loop {
+            let whole = self.all_at_once(parts);
+            let bound = if whole { f32::MIN } else { self.bound(parts) };
+            let count = self.gather(bound);
+            self.weigh_gathered(count, total);
+            let Scratch { values, floats, tied, .. } = &mut *self.scratch;
+            let least = self.kernels.least(&values[..count]);
+            let farthest = distance(self.max, max, question.center).max(distance(least, max, question.center));
+            // At the bound itself rounding may hide a score just below, which was not gathered.
+            let reach = if whole { f64::INFINITY } else { question.center - (f64::from(bound) - max) - question.slack };
+            let bins = Bins::up_to(farthest.min(question.center.abs() + WEIGHTY * self.temperature).to_bits());
+            let items = values[..count].iter().zip(&*floats).map(|(&score, &weight)| {
+                let key = distance(score, max, question.center).to_bits();
+                Item { key, score, weight }
+            });
+            let counts = |weight| question.weightless || weight > 0.0;
+            let near = items.filter(|item| counts(item.weight) && (whole || f64::from_bits(item.key) < reach));
+            match bins.crossed(near, question, whole, tied) {
+                Ok((key, before)) => return Crossing { distance: f64::from_bits(key), before, gathered: count },
+                Err([mass, _]) if mass < WORTH * total.sum => parts = self.places(),
+                Err(_) => parts *= 8,
+            }
+        }
+    }
+
+    /// Whether no good bound brings out the best `parts` alone.
+    pub(super) fn all_at_once(&self, parts: usize) -> bool {
+        self.places() <= FEW || parts * SPARE > self.scratch.blocks.len() * LANES
+    }
+}
+
+/// How far a score is from a center, which is relative to the largest.
+pub(super) fn distance(score: f32, max: f64, center: f64) -> f64 {
+    ((f64::from(score) - max) - center).abs()
+}
+
+/// How keys are told apart in one pass: those outside count as those at the ends.
+struct Bins {
+    low: u64,
+    high: u64,
+    shift: u32,
+}
+
+impl Bins {
+    fn new(low: u64, high: u64) -> Self {
+        Self { low, high, shift: (u64::BITS - (high - low).leading_zeros()).saturating_sub(BITS) }
+    }
+
+    fn up_to(high: u64) -> Self {
+        Self::new(high.saturating_sub(OCTAVES << 52), high)
+    }
+
+    /// For these, which are some.
+    fn of(items: &[Item]) -> Self {
+        let keys = items.iter().map(|item| item.key);
+        let (low, high) = keys.fold((u64::MAX, 0), |(low, high), key| (low.min(key), high.max(key)));
+        Self::new(low, high)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "so many bits are left")]
+    fn bin(&self, key: u64) -> usize {
+        (key.clamp(self.low, self.high).wrapping_sub(self.low) >> self.shift) as usize
+    }
+
+    /// The key at which the limit is crossed, or the last one of the `whole`; the sums before; and in `tied` those with that key.
+    /// Else the sums over all.
+    fn crossed<A: Fn(Item) -> Sums, S: Fn(Sums) -> bool>(
+        mut self,
+        items: impl Iterator<Item = Item> + Clone,
+        question: &Question<A, S>,
+        whole: bool,
+        tied: &mut Vec<Item>,
+    ) -> Result<(u64, Sums), Sums> {
+        let mut before = [0.0; 2];
+        let Some(bin) = self.bin_crossed(items.clone(), question, whole, &mut before) else { return Err(before) };
+        tied.clear();
+        tied.extend(items.filter(|item| self.bin(item.key) == bin));
+        loop {
+            self = Self::of(tied);
+            if self.low == self.high {
+                return Ok((self.high, before));
+            }
+            // Added up in another order, they may just be short again: then it is the last.
+            if let Some(bin) = self.bin_crossed(tied.iter().copied(), question, true, &mut before) {
+                tied.retain(|item| self.bin(item.key) == bin);
+            }
+        }
+    }
+
+    /// The first bin up to which the sums are not short, or with `last` the last that holds anything; and the sums before.
+    fn bin_crossed<A: Fn(Item) -> Sums, S: Fn(Sums) -> bool>(
+        &self,
+        items: impl Iterator<Item = Item>,
+        question: &Question<A, S>,
+        last: bool,
+        before: &mut Sums,
+    ) -> Option<usize> {
+        let mut bins = [[0.0; 2]; 1 << BITS];
+        for item in items {
+            let bin = &mut bins[self.bin(item.key)];
+            *bin = add(*bin, (question.adds)(item));
+        }
+        let filled = |more: &Sums| *more != [0.0; 2];
+        let last = if last { bins.iter().rposition(filled) } else { None };
+        bins.iter().enumerate().find_map(|(bin, &more)| {
+            let sums = add(*before, more);
+            if filled(&more) && (Some(bin) == last || !(question.short)(sums)) {
+                return Some(bin);
+            }
+            *before = sums;
+            None
+        })
+    }
+}
+
+/// The sums over both.
+pub(super) fn add(sums: Sums, more: Sums) -> Sums {
+    [sums[0] + more[0], sums[1] + more[1]]
+}
