@@ -69,7 +69,8 @@ def _real(logits: Logits, name: str) -> Scores:
     # Other packages have types of eight bits that say they are NumPy's kind of number.
     numbers = array.dtype.kind in "fiu" and issubclass(array.dtype.type, (np.floating, np.integer))
     if not numbers and array.dtype != BFLOAT16:
-        msg = f"{name} must be real numbers, of a type of NumPy or bfloat16, got dtype {array.dtype}"
+        got = shown(logits) if array.dtype.kind == "O" else f"dtype {array.dtype}"
+        msg = f"{name} must be real numbers, of a type of NumPy or bfloat16, got {got}"
         raise LogitsError(msg)
     return array
 
@@ -82,6 +83,8 @@ def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
 def _array(logits: Logits, name: str) -> Scores:
     if isinstance(logits, (list, tuple)) and logits and _has_dlpack(logits[0]):
         logits = [scores(part, name) for part in logits]
+        if len({part.dtype for part in logits}) > 1:  # NumPy knows none that holds bfloat16 and others
+            logits = [_widened(part) for part in logits]
     try:
         return np.asarray(logits)
     except Exception as error:
@@ -160,9 +163,14 @@ def answer(returned: Logits, length: int) -> npt.NDArray[np.float32]:
             msg = f"a processor gave token {token} the score {array[token]}: scores must fit in float32, below 3.41e38"
             raise LogitsError(msg, token=token)
         array = narrow
-    elif array.dtype == BFLOAT16:  # the upper half of float32
-        array = (np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    return np.ascontiguousarray(array, np.float32)
+    return np.ascontiguousarray(_widened(array), np.float32)
+
+
+def _widened(array: Scores) -> Scores:
+    """Without bfloat16, which is the upper half of float32."""
+    if array.dtype != BFLOAT16:
+        return array
+    return (np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 def rows(logits: Logits, name: str = "logits") -> Scores:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Set as AbstractSet
@@ -14,7 +15,19 @@ from sortition.errors import ParameterError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Words", "array", "integer", "integers", "is_masked", "number", "ordered", "refuse", "shown"]
+__all__ = [
+    "Words",
+    "array",
+    "integer",
+    "integers",
+    "is_masked",
+    "number",
+    "ordered",
+    "real",
+    "refuse",
+    "shown",
+    "token",
+]
 
 
 def refuse(name: str, legal: str, value: Any) -> NoReturn:
@@ -76,12 +89,22 @@ class Words(str):
 
 def number(name: str, value: Any) -> float:
     """A real number of any numeric type, but no ``bool`` and no text."""
-    if isinstance(value, (bool, np.bool_, str, bytes)) or getattr(value, "ndim", False):
+    found = real(value)
+    if found is None:
         refuse(name, "a number", value)
+    return found
+
+
+def real(value: Any) -> float | None:
+    """A number as a float, infinite if it is beyond all finite ones; ``None`` for what is none."""
+    if isinstance(value, (bool, np.bool_, str, bytes, np.complexfloating)) or getattr(value, "ndim", False):
+        return None
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
-        refuse(name, "a number", value)
+    except (TypeError, ValueError):
+        return None
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def integer(name: str, value: Any, *, least: int | None = None, below: int | None = None) -> int:
@@ -99,3 +122,14 @@ def integer(name: str, value: Any, *, least: int | None = None, below: int | Non
     if (least is not None and checked < least) or (below is not None and checked >= below):
         refuse(name, legal, value)
     return checked
+
+
+def token(name: str, legal: str, value: Any, whole: Any) -> int:
+    """A token id in a collection, which an error shows as well."""
+    try:
+        found = -1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        found = -1
+    if not 0 <= found < 2**32:
+        refuse(name, f"{legal} in [0, 2^32)", Words(f"{shown(value)} in {shown(whole)}"))
+    return found

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sortition._checks import Words, integer, number, refuse, shown
+from sortition._checks import Words, integer, number, real, refuse, shown, token
+from sortition.errors import ParameterError
 
-__all__ = ["PENALTIES", "SETTLE"]
+__all__ = ["PENALTIES", "SETTLE", "as_typed"]
 
 PENALTIES = ("repetition", "frequency", "presence")
 
@@ -67,19 +68,15 @@ def listed(name: str, legal: str, value: Any, whole: Any = None) -> list[Any]:
 
 
 def ids(name: str, value: Any) -> tuple[int, ...]:
-    found = tuple(
-        dict.fromkeys(integer(name, item, least=0) for item in listed(name, "a collection of token ids", value))
-    )
-    if found and max(found) >= 2**32:
-        refuse(name, "token ids below 2^32", max(found))
-    return found
+    found = listed(name, "a collection of token ids", value)
+    return tuple(dict.fromkeys(token(name, "a collection of token ids", item, value) for item in found))
 
 
 def runs(name: str, value: Any) -> tuple[tuple[int, ...], ...]:
     """Sequences of ids, in which an id may come twice."""
     legal = "a collection of sequences of token ids"
     found = [listed(name, legal, run, value) for run in listed(name, legal, value)]
-    return tuple(dict.fromkeys(tuple(integer(name, item, least=0, below=2**32) for item in run) for run in found))
+    return tuple(dict.fromkeys(tuple(token(name, legal, item, run) for item in run) for run in found))
 
 
 def callables(name: str, value: Any) -> tuple[Callable[..., Any], ...]:
@@ -115,13 +112,24 @@ def bias(name: str, value: Any) -> _Bias | None:
     """A mapping without entries biases nothing: it is ``None``."""
     if not isinstance(value, Mapping):
         refuse(name, "a mapping {id: bias}", value)
-    biases = {integer(name, key): number(name, added) for key, added in value.items()}
-    for key, added in biases.items():
-        if not 0 <= key < 2**32:
-            refuse(name, "a mapping of token ids of at least 0", key)
-        if math.isnan(added) or added == math.inf:
-            refuse(name, "finite or -inf", Words(f"{added} for token {shown(key)}"))
+    biases = {token(name, "a mapping of token ids", key, value): _added(name, key, value[key]) for key in value}
     return _Bias(biases) if biases else None
+
+
+def _added(name: str, key: Any, added: Any) -> float:
+    legal, seen = "finite numbers or -inf", Words(f"{shown(added)} for token {shown(key)}")
+    plain = real(added)
+    if plain is None or math.isnan(plain) or plain == math.inf or (plain == -math.inf != added):
+        refuse(name, legal, seen)
+    return plain
+
+
+def as_typed(error: ParameterError, typed: Mapping[str, Any]) -> ParameterError:
+    """The error of the core, which knows what is beyond all floats only as infinite."""
+    legal, got, seen = str(error).rpartition(", got ")
+    value = typed.get(legal.partition(" ")[0])
+    beyond = seen in ("inf", "-inf") and value not in (math.inf, -math.inf)
+    return ParameterError(f"{legal}{got}{shown(value)}") if beyond else error
 
 
 _NUMBERS = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sortition import _native
-from sortition._checks import Words, integer, integers, ordered, refuse
+from sortition._checks import Words, integer, integers, is_masked, ordered, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +94,7 @@ def sample_batch(
         SamplerInUseError: another call is at work on one of the samplers.
         KeyboardInterrupt: Ctrl-C, as soon as the processors that are under way are done; no others are called.
     """
-    if on_error not in ("raise", "mark"):
+    if not isinstance(on_error, str) or on_error not in ("raise", "mark"):
         refuse("on_error", "'raise' or 'mark'", on_error)
     if type(samplers) is not list:
         samplers = _listed(samplers)
@@ -129,7 +129,8 @@ def _indices(rows: Any) -> list[int]:
 
 
 def _out(out: Any, count: int) -> npt.NDArray[np.int64]:
-    if not isinstance(out, np.ndarray) or out.dtype != np.int64 or out.shape != (count,) or not out.flags.carray:
-        got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+    array = out if isinstance(out, np.ndarray) and not is_masked(out) else None
+    if array is None or array.dtype != np.int64 or array.shape != (count,) or not array.flags.carray:
+        got = f"{out.dtype} {out.shape}" if type(out) is np.ndarray else type(out).__name__
         refuse("out", f"a writable, aligned, contiguous int64 array of shape ({count},)", Words(got))
-    return out
+    return array

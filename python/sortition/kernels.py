@@ -13,7 +13,7 @@ import numpy as np
 
 from sortition import _native
 from sortition._arrays import Logits, rows, scores
-from sortition._checks import integer, number
+from sortition._checks import integer, is_masked, number
 from sortition.errors import LogitsError, ParameterError
 
 if TYPE_CHECKING:
@@ -207,9 +207,9 @@ def _pair(x: Logits, out: npt.NDArray[np.float32] | None) -> tuple[npt.NDArray[A
 def _out(out: npt.NDArray[np.float32] | None, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     if out is None:
         return np.empty(shape, np.float32)
-    flags = out.flags if isinstance(out, np.ndarray) else None
+    flags = out.flags if isinstance(out, np.ndarray) and not is_masked(out) else None
     if flags is None or out.dtype != np.float32 or out.shape != shape or not flags.carray:
-        got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        got = f"{out.dtype} {out.shape}" if type(out) is np.ndarray else type(out).__name__
         msg = f"out must be a writable, aligned, contiguous float32 array of shape {shape}, got {got}"
         raise ParameterError(msg)
     return out

@@ -183,9 +183,13 @@ class SamplingParams:
     _native: _native.Params = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        typed = {name: getattr(self, name) for name in _rules.SETTLE}
         for name, rule in _rules.SETTLE.items():
-            object.__setattr__(self, name, rule(name, getattr(self, name)))
-        object.__setattr__(self, "_native", _native.Params(self._for_native()))
+            object.__setattr__(self, name, rule(name, typed[name]))
+        try:
+            object.__setattr__(self, "_native", _native.Params(self._for_native()))
+        except ParameterError as error:
+            raise _rules.as_typed(error, typed) from None
         object.__setattr__(self, "readings", tuple(self._native.readings))
 
     def _for_native(self) -> dict[str, Any]:

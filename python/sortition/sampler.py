@@ -10,7 +10,7 @@ import numpy as np
 
 from sortition import _native
 from sortition._arrays import Logits, row, rows, scores, table, tokens
-from sortition._checks import Words, integer, refuse
+from sortition._checks import Words, integer, refuse, shown
 from sortition.draw import Draw
 from sortition.errors import LogitsError, SamplerInUseError
 from sortition.params import SamplingParams
@@ -213,7 +213,7 @@ class Sampler:
         """
         count = integer("n", n, least=0)
         if count > self.position:
-            refuse("n", "at most the length of the output", Words(f"{count} after {self.position} tokens"))
+            refuse("n", "at most the length of the output", Words(f"{shown(count)} after {self.position} tokens"))
         self._native.rollback(count)
 
     def fork(self, n: int) -> list[Sampler]:

@@ -188,7 +188,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rows<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        Self::new(object, "scores")
+        Self::new(object, "x")
     }
 }
 

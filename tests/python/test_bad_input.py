@@ -22,7 +22,9 @@ OUT_OF_RANGE: list[tuple[str, Any, str, str]] = [
     ("temperature", INF, "finite", "inf"),
     ("temperature", -INF, "finite", "-inf"),
     ("temperature", NAN, "finite", "NaN"),
-    ("temperature", 10**400, "a number", "1000"),
+    ("temperature", 10**400, "finite", "1000"),
+    ("top_p", 10**400, "(0, 1]", "1000"),
+    ("frequency_penalty", -(10**400), "finite", "-1000"),
     ("top_k", 0, "at least 1", "0"),
     ("top_k", -1, "at least 1", "-1"),
     ("top_k", -HUGE, "at least 1", str(-HUGE)),
@@ -47,18 +49,26 @@ OUT_OF_RANGE: list[tuple[str, Any, str, str]] = [
     ("min_tokens", -1, "at least 0", "-1"),
     ("seed", -1, "[0, 2^64)", "-1"),
     ("seed", 2**64, "[0, 2^64)", str(2**64)),
-    ("logit_bias", {1: NAN}, "finite or -inf", "nan"),
-    ("logit_bias", {1: INF}, "finite or -inf", "inf"),
-    ("logit_bias", {-1: 0.0}, "at least 0", "-1"),
-    ("suppress", [1, -1], "at least 0", "-1"),
-    ("allowed_ids", [-5], "at least 0", "-5"),
+    ("logit_bias", {1: NAN}, "finite numbers or -inf", "nan for token 1"),
+    ("logit_bias", {1: INF}, "finite numbers or -inf", "inf for token 1"),
+    ("logit_bias", {1: 10**400}, "finite numbers or -inf", "1000"),
+    ("logit_bias", {1: -(10**400)}, "finite numbers or -inf", "-1000"),
+    ("logit_bias", {7: 0.0, -1: 0.0}, "[0, 2^32)", "got -1 in {7"),
+    ("logit_bias", {2**32: 1}, "[0, 2^32)", f"got {2**32} in {{{2**32}: 1}}"),
+    ("logit_bias", {"a": 1}, "[0, 2^32)", "got 'a' in {'a': 1}"),
+    ("logit_bias", {7: "b"}, "finite numbers or -inf", "got 'b' for token 7"),
+    ("suppress", [1, -1], "[0, 2^32)", "got -1 in [1, -1]"),
+    ("suppress", [1.5], "[0, 2^32)", "got 1.5 in [1.5]"),
+    ("allowed_ids", [-5], "[0, 2^32)", "-5"),
+    ("bad_words", [[3], [1, -1]], "[0, 2^32)", "got -1 in [1, -1]"),
+    ("dry_breakers", [[2**32]], "[0, 2^32)", f"got {2**32} in [{2**32}]"),
     *[
         case
         for name in ("repetition", "frequency", "presence")
         for case in [
             (f"{name}_window", 0, "at least 1", "0"),
             (f"{name}_window", -1, "at least 1", "-1"),
-            (f"{name}_exclude", [-1], "at least 0", "-1"),
+            (f"{name}_exclude", [-1], "[0, 2^32)", "-1"),
             (f"{name}_scope", "prompt", "output", "prompt"),
         ]
     ],
@@ -132,7 +142,7 @@ def test_a_misspelt_parameter_is_refused() -> None:
 
 def test_a_value_that_cannot_be_shown_is_refused_by_its_type() -> None:
     """Python writes no integer of so many digits."""
-    with pytest.raises(ParameterError, match="top_p must be a number, got a value of type int"):
+    with pytest.raises(ParameterError, match=r"top_p must be in \(0, 1\], got a value of type int"):
         SamplingParams(top_p=10**5000)
 
 

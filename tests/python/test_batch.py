@@ -170,7 +170,7 @@ def test_arrays_of_another_call_are_refused_in_words() -> None:
     )
     assert [line.rpartition(" the out of a call")[0] or line.rpartition(" memory in use")[0] for line in said] == [
         "out must be apart from logits and mask, and of no other call, got",
-        *[f"{name} {reading}" for name in ("logits", "logits", "mask", "scores")],
+        *[f"{name} {reading}" for name in ("logits", "logits", "mask", "x")],
         owning,
         owning,
     ]

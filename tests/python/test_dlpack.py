@@ -173,6 +173,14 @@ def test_rows_may_come_one_by_one(dtype: Any) -> None:
         sortition.argmax([*rows, Foreign(ROW[:5])])
 
 
+def test_rows_of_several_types_become_one_table() -> None:
+    """Half precision is part of float32, so nothing is lost."""
+    halves = [0.5, -1.0, float("-inf")]
+    rows = [Foreign(np.array(halves, dtype)) for dtype in (np.float32, ml_dtypes.bfloat16, np.float16)]
+    for several in (rows[:2], rows[::-1], tuple(rows[1:])):
+        assert sortition.softmax(several).tolist() == [sortition.softmax(halves).tolist()] * len(several)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int8, np.uint16])
 def test_other_real_types_are_converted(dtype: Any) -> None:
     """As NumPy's are."""
