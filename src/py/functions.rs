@@ -88,12 +88,13 @@ pub(super) fn log_softmax(py: Python<'_>, logits: Rows<'_>, out: &Bound<'_, PyAr
 #[pyfunction]
 pub(super) fn sample_rows(
     py: Python<'_>,
-    logits: Rows<'_>,
+    logits: &Bound<'_, PyAny>,
     params: &PyParams,
     seed: u64,
     mut out: PyReadwriteArray1<'_, i64>,
 ) -> PyResult<()> {
-    let rows = logits.slices()?;
+    let rows = Rows::new(logits.as_borrowed(), "logits")?;
+    let rows = rows.slices()?;
     let out = out.as_slice_mut()?;
     let params = Params { seed, ..params.0.clone() };
     let tokens = detached(py, || crate::sample_rows(&rows, params))?;

@@ -16,7 +16,7 @@ pub(super) fn apply(candidates: &mut Candidates<'_>, target: f64, [weighted, tot
     let aim = (2.0 * target - weighted / total).clamp(0.0, 1.0);
     candidates.score_probabilities(|p| {
         let distance = (p - aim).abs() / WIDTH;
-        PEAK - SHARPNESS * distance * distance / (1.0 + distance)
+        PEAK - SHARPNESS * (distance * distance) / (1.0 + distance)
     });
     aim
 }

@@ -24,17 +24,18 @@ pub(super) fn apply(candidates: &mut Candidates<'_>, params: &Params) -> f64 {
     temperature
 }
 
-/// From `temperature - range` to `temperature + range`, by the entropy's share of what it could be, to the power of
-/// `exponent` (llama.cpp, pull request 4972).
+/// From `temperature - range` to `temperature + range`, both held in `[0, f64::MAX]`, by the entropy's share of what it could
+/// be, to the power of `exponent` (llama.cpp, pull request 4972).
 fn dynamic(candidates: &mut Candidates<'_>, temperature: f64, range: f64, exponent: f64) -> f64 {
     let count = candidates.len();
     if count == 1 {
         return temperature;
     }
     #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
-    let share = candidates.entropy() / math::ln(count as f64);
+    let share = (candidates.entropy() / math::ln(count as f64)).min(1.0);
     let low = (temperature - range).max(0.0);
-    low + (temperature + range - low) * math::pow(share, exponent)
+    let high = (temperature + range).min(f64::MAX);
+    low + (high - low) * math::pow(share, exponent)
 }
 
 /// Quadratic sampling and its cubic term (kalomaze, text-generation-webui, pull requests 5403 and 5551): a score that the

@@ -7,6 +7,8 @@ at least `min_keep` candidates, the best in its own order.
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +22,9 @@ from sortition.reference.weights import (
     entropy_of,
     log_mass,
     log_probabilities,
+    mean_of,
     probabilities,
+    weights,
 )
 
 if TYPE_CHECKING:
@@ -89,7 +93,7 @@ def min_p(scores: Scores, temperature: float, p: float, *, min_keep: int = 1) ->
     """
     if p == 0:
         return scores > -np.inf
-    limit = float(scores.max()) + temperature * np.log(p * MET)
+    limit = float(scores.max()) + temperature * math.log(p * MET)
     return at_least(scores, scores.astype(np.float64) >= limit, min_keep)
 
 
@@ -119,7 +123,7 @@ def typical(
         return scores > -np.inf
     p, ids = probabilities(scores, temperature), np.flatnonzero(scores > -np.inf)
     below = scores[ids].astype(np.float64) - float(scores.max())
-    distance = np.abs(below - (p[ids] * below).sum())
+    distance = np.abs(below - mean_of(scores, temperature))
 
     def count(order: NDArray[np.intp]) -> int:
         return min(max(reaching(p[ids[order]], mass, exceed=exceed), min_keep), len(order))
@@ -174,7 +178,9 @@ def p_less(scores: Scores, temperature: float, order: float = 2.0, *, min_keep: 
     array([ True, False, False])
     """
     # weights to the power of q are weights at the temperature T / q
-    limit = (log_mass(scores, temperature / order) - order * log_mass(scores, temperature)) / (order - 1)
+    limit = (log_mass(scores, max(temperature / order, sys.float_info.min)) - order * log_mass(scores, temperature)) / (
+        order - 1
+    )
     return likely(scores, temperature, limit, min_keep)
 
 
@@ -202,7 +208,7 @@ def min_k(scores: Scores, temperature: float, tau: float, *, min_keep: int = 1) 
     if x[0] == x[-1]:
         return scores > -np.inf
     steepest = int(np.argmax((x[:-1] - x[1:]) / np.arange(1, len(x)))) + 1
-    floor = int(min(tau * temperature / (x[0] - x[-1]) / MET, len(x)))
+    floor = int(min(tau * temperature / float(x[0] - x[-1]) / MET, len(x)))
     return prefix(scores, order, max(steepest, floor), min_keep)
 
 
@@ -236,7 +242,7 @@ def tfs(scores: Scores, temperature: float, z: float, *, min_keep: int = 1) -> K
     array([ True, False, False, False, False])
     """
     order = best_first(scores)
-    p = probabilities(scores, temperature)[order]
+    p = weights(scores, temperature).astype(np.float64)[order]  # their differences are exact, and so are bends of 0
     bends = np.abs(p[:-2] - 2 * p[1:-1] + p[2:])
     if z >= 1 or not bends.any():
         return scores > -np.inf

@@ -119,7 +119,8 @@ def dry(
     for token, length in longest.items():
         if length >= allowed_length and token < len(scores) and token not in never:
             penalty = clamped(multiplier * float(base) ** min(length - allowed_length, largest))
-            changed[token] = clamped(scores[token] - penalty, scores[token])
+            with np.errstate(over="ignore"):
+                changed[token] = clamped(scores[token] - penalty, scores[token])
     return changed
 
 

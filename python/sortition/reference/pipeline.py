@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -192,7 +193,7 @@ def remembered(drawn: Drawn, asked: Request, probability: float) -> Drawn:
     mu, average = asked.mu, average_of(asked)
     if asked.get("mirostat") is not None:
         tau, eta = asked.get("mirostat_tau", 5.0), asked.get("mirostat_eta", 0.1)
-        mu = steered.next_mu(2 * tau if mu is None else mu, probability, tau=tau, eta=eta)
+        mu = steered.next_mu(steered.first_mu(tau) if mu is None else mu, probability, tau=tau, eta=eta)
     if average is not None:
         average = steered.next_average(average, probability, asked.get("adaptive_decay", 0.9))
     return replace(drawn, mu=mu, average=average)
@@ -288,9 +289,9 @@ def edited(stage: str, scores: Scores, asked: Request) -> Scores:
 def heat(scores: Scores, asked: Request) -> float:
     """The temperature; if there is a range, low + (high - low) * (H / ln n)^exponent.
 
-    Low and high are temperature - range, but not below 0, and temperature + range. H is the entropy of the n candidates
-    (llama.cpp, pull request 4972). A result of 0 leaves only the best. With a single candidate the result is the
-    temperature itself.
+    Low and high are temperature - range, but not below 0, and temperature + range, but finite. H is the entropy of the
+    n candidates, at most ln n (llama.cpp, pull request 4972). A result of 0 leaves only the best. With a single
+    candidate the result is the temperature itself.
 
     Two equal probabilities have the largest entropy that two can have, so the whole range is added:
 
@@ -301,8 +302,8 @@ def heat(scores: Scores, asked: Request) -> float:
     reach, count = asked.get("dynatemp_range"), int((scores > -np.inf).sum())
     if reach is None or count == 1:
         return temperature
-    share = entropy_of(scores) / math.log(count)
-    low, high = max(0.0, temperature - reach), temperature + reach
+    share = min(entropy_of(scores) / math.log(count), 1.0)
+    low, high = max(0.0, temperature - reach), min(temperature + reach, sys.float_info.max)
     return float(low + (high - low) * share ** asked.get("dynatemp_exponent", 1.0))
 
 
@@ -331,7 +332,7 @@ def steer(scores: Scores, temperature: float, asked: Request) -> Scores:
     """Mirostat, where it is asked for; it takes the place of the cuts."""
     if (version := asked.get("mirostat")) is None:
         return scores
-    mu = 2 * asked.get("mirostat_tau", 5.0) if asked.mu is None else asked.mu
+    mu = steered.first_mu(asked.get("mirostat_tau", 5.0)) if asked.mu is None else asked.mu
     keep = (
         steered.mirostat_1(scores, temperature, mu, len(scores))
         if version == 1

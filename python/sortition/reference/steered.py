@@ -15,7 +15,7 @@ import numpy as np
 from sortition.reference.cuts import Keep, prefix, top_k
 from sortition.reference.weights import MET, Floats, Scores, best_first, log_probabilities, probabilities
 
-__all__ = ["Average", "adapted", "adaptive_p", "mirostat_1", "mirostat_2", "next_average", "next_mu"]
+__all__ = ["Average", "adapted", "adaptive_p", "first_mu", "mirostat_1", "mirostat_2", "next_average", "next_mu"]
 
 FIT = 100
 """Mirostat 1 fits its exponent to this many of the best."""
@@ -30,13 +30,14 @@ def mirostat_1(scores: Scores, temperature: float, mu: float, vocab: int) -> Kee
     >>> mirostat_1(np.log(np.array([0.5, 0.25, 0.25], np.float32)), 1.0, mu=0.0, vocab=3)
     array([ True, False, False])
     """
-    p = probabilities(scores, temperature)[best_first(scores)][:FIT]
-    p = p[p > 0]
-    if len(p) < 2:  # noqa: PLR2004 - a slope takes two points
+    best = best_first(scores)[:FIT]
+    x = scores[best[probabilities(scores, temperature)[best] > 0]].astype(np.float64)
+    if len(x) < 2:  # noqa: PLR2004 - a slope takes two points
         return top_k(scores, 1.0, 1)
-    ranks = np.arange(1, len(p))
+    ranks = np.arange(1, len(x))
     t = np.log((ranks + 1) / ranks)
-    slope = float((t * np.log(p[:-1] / p[1:])).sum() / (t * t).sum())
+    # the logarithm of a ratio of probabilities is a difference of scores, which tells apart more
+    slope = float((t * (x[:-1] - x[1:]) / temperature).sum() / (t * t).sum())
     excess = slope - 1
     if slope <= 0:  # a flat row has no law to follow
         return scores > -np.inf
@@ -58,6 +59,15 @@ def mirostat_2(scores: Scores, temperature: float, mu: float) -> Keep:
     order = best_first(scores)
     surprise = -log_probabilities(scores, temperature)[order] / math.log(2)
     return prefix(scores, order, int((surprise + math.log2(MET) <= mu).sum()), 1)
+
+
+def first_mu(tau: float) -> float:
+    """The mu before the first token: twice tau, but finite.
+
+    >>> first_mu(5.0)
+    10.0
+    """
+    return min(2 * tau, sys.float_info.max)
 
 
 def next_mu(mu: float, probability: float, *, tau: float, eta: float) -> float:

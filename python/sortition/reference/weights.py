@@ -20,6 +20,7 @@ __all__ = [
     "entropy_of",
     "log_mass",
     "log_probabilities",
+    "mean_of",
     "pick",
     "probabilities",
     "smoothed",
@@ -162,9 +163,18 @@ def entropy_of(scores: Scores, temperature: float = 1.0) -> float:
     >>> round(entropy_of(np.array([7, 7, -np.inf], np.float32)), 6)
     0.693147
     """
-    probability = probabilities(scores, temperature)
-    some = probability > 0
-    return max(0.0, -float((probability[some] * log_probabilities(scores, temperature)[some]).sum()))
+    return max(0.0, log_mass(scores, temperature) - mean_of(scores, temperature) / temperature)
+
+
+def mean_of(scores: Scores, temperature: float = 1.0) -> float:
+    """The mean of all scores, each counted by its probability, relative to the best.
+
+    >>> mean_of(np.array([7, 5, -np.inf], np.float32), 1e30)
+    -1.0
+    """
+    candidates = scores > -np.inf
+    weight = weights(scores, temperature)[candidates].astype(np.float64)
+    return float((weight * (scores[candidates].astype(np.float64) - float(scores.max()))).sum() / weight.sum())
 
 
 def best_first(scores: Scores) -> NDArray[np.intp]:
