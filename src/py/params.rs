@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::processor::processor;
-use crate::{Dry, Error, Params, Profile, Reach, Readings, Scope, Stage};
+use crate::{Dry, Error, Params, Processor, Profile, Reach, Readings, Scope, Stage};
 
 /// Checked parameters, without the seed.
 #[pyclass(name = "Params", module = "sortition._native", frozen)]
@@ -16,105 +16,86 @@ type ReachTuple = (String, Option<u64>, Vec<u32>);
 /// `(base, allowed length, window, breakers)` of the DRY penalty.
 type DryTuple = (f64, u64, Option<u64>, Vec<Vec<u32>>);
 
-/// The entries of the dictionary, one for every parameter.
-#[derive(FromPyObject, IntoPyObject)]
-#[pyo3(from_item_all)]
-struct Values {
-    temperature: f64,
-    dynatemp_range: Option<f64>,
-    dynatemp_exponent: f64,
-    smoothing_factor: Option<f64>,
-    smoothing_curve: f64,
-    top_n_sigma: Option<f64>,
-    min_k: Option<f64>,
-    top_k: Option<u64>,
-    typical_p: Option<f64>,
-    top_p: Option<f64>,
-    min_p: Option<f64>,
-    p_less: Option<f64>,
-    epsilon: Option<f64>,
-    eta: Option<f64>,
-    top_a: Option<f64>,
-    tfs: Option<f64>,
-    top_h: Option<f64>,
-    xtc_probability: Option<f64>,
-    xtc_threshold: f64,
-    xtc_protect: Vec<u32>,
-    mirostat: Option<u32>,
-    mirostat_tau: f64,
-    mirostat_eta: f64,
-    adaptive_target: Option<f64>,
-    adaptive_decay: f64,
-    repetition_penalty: Option<f64>,
-    repetition: ReachTuple,
-    frequency_penalty: Option<f64>,
-    frequency: ReachTuple,
-    presence_penalty: Option<f64>,
-    presence: ReachTuple,
-    no_repeat_ngram: Option<u64>,
-    dry_multiplier: Option<f64>,
-    dry: DryTuple,
-    processors: Vec<Py<PyAny>>,
-    logit_bias: Vec<(u32, f64)>,
-    suppress: Vec<u32>,
-    allowed_ids: Option<Vec<u32>>,
-    bad_words: Vec<Vec<u32>>,
-    min_tokens: u64,
-    min_keep: u64,
-    order: Option<Vec<String>>,
-    readings: Vec<String>,
+/// The entries of the dictionary: of every parameter the type there, and what reads it and writes it where the core has
+/// another type.
+macro_rules! values {
+    ($($field:ident: $type:ty $(, [$($read:tt)*], [$write:ident])?;)*) => {
+        #[derive(FromPyObject, IntoPyObject)]
+        #[pyo3(from_item_all)]
+        struct Values {
+            $($field: $type,)*
+        }
+
+        impl TryFrom<Values> for Params {
+            type Error = Error;
+
+            fn try_from(values: Values) -> Result<Self, Error> {
+                Ok(Self { $($field: values!(@ values.$field $(, $($read)*)?),)* seed: 0 })
+            }
+        }
+
+        impl From<Params> for Values {
+            fn from(params: Params) -> Self {
+                Self { $($field: values!(@ params.$field $(, $write)?),)* }
+            }
+        }
+    };
+    (@ $value:expr) => { $value };
+    (@ $value:expr, $by:ident) => { $by($value) };
+    (@ $value:expr, $by:ident?) => { $by($value)? };
+}
+
+values! {
+    temperature: f64;
+    dynatemp_range: Option<f64>;
+    dynatemp_exponent: f64;
+    smoothing_factor: Option<f64>;
+    smoothing_curve: f64;
+    top_n_sigma: Option<f64>;
+    min_k: Option<f64>;
+    top_k: Option<u64>;
+    typical_p: Option<f64>;
+    top_p: Option<f64>;
+    min_p: Option<f64>;
+    p_less: Option<f64>;
+    epsilon: Option<f64>;
+    eta: Option<f64>;
+    top_a: Option<f64>;
+    tfs: Option<f64>;
+    top_h: Option<f64>;
+    xtc_probability: Option<f64>;
+    xtc_threshold: f64;
+    xtc_protect: Vec<u32>;
+    mirostat: Option<u32>;
+    mirostat_tau: f64;
+    mirostat_eta: f64;
+    adaptive_target: Option<f64>;
+    adaptive_decay: f64;
+    repetition_penalty: Option<f64>;
+    repetition: ReachTuple, [reach], [reach_tuple];
+    frequency_penalty: Option<f64>;
+    frequency: ReachTuple, [reach], [reach_tuple];
+    presence_penalty: Option<f64>;
+    presence: ReachTuple, [reach], [reach_tuple];
+    no_repeat_ngram: Option<u64>;
+    dry_multiplier: Option<f64>;
+    dry: DryTuple, [dry], [dry_tuple];
+    processors: Vec<Py<PyAny>>, [callables], [unknown];
+    logit_bias: Vec<(u32, f64)>;
+    suppress: Vec<u32>;
+    allowed_ids: Option<Vec<u32>>;
+    bad_words: Vec<Vec<u32>>;
+    min_tokens: u64;
+    min_keep: u64;
+    order: Option<Vec<String>>, [order?], [order_names];
+    readings: Vec<String>, [readings?], [readings_on];
 }
 
 #[pymethods]
 impl PyParams {
     #[new]
     fn new(values: Values) -> PyResult<Self> {
-        let params = Params {
-            temperature: values.temperature,
-            dynatemp_range: values.dynatemp_range,
-            dynatemp_exponent: values.dynatemp_exponent,
-            smoothing_factor: values.smoothing_factor,
-            smoothing_curve: values.smoothing_curve,
-            top_n_sigma: values.top_n_sigma,
-            min_k: values.min_k,
-            top_k: values.top_k,
-            typical_p: values.typical_p,
-            top_p: values.top_p,
-            min_p: values.min_p,
-            p_less: values.p_less,
-            epsilon: values.epsilon,
-            eta: values.eta,
-            top_a: values.top_a,
-            tfs: values.tfs,
-            top_h: values.top_h,
-            xtc_probability: values.xtc_probability,
-            xtc_threshold: values.xtc_threshold,
-            xtc_protect: values.xtc_protect,
-            mirostat: values.mirostat,
-            mirostat_tau: values.mirostat_tau,
-            mirostat_eta: values.mirostat_eta,
-            adaptive_target: values.adaptive_target,
-            adaptive_decay: values.adaptive_decay,
-            repetition_penalty: values.repetition_penalty,
-            repetition: reach(values.repetition),
-            frequency_penalty: values.frequency_penalty,
-            frequency: reach(values.frequency),
-            presence_penalty: values.presence_penalty,
-            presence: reach(values.presence),
-            no_repeat_ngram: values.no_repeat_ngram,
-            dry_multiplier: values.dry_multiplier,
-            dry: dry(values.dry),
-            processors: values.processors.into_iter().map(processor).collect(),
-            logit_bias: values.logit_bias,
-            suppress: values.suppress,
-            allowed_ids: values.allowed_ids,
-            bad_words: values.bad_words,
-            min_tokens: values.min_tokens,
-            min_keep: values.min_keep,
-            order: values.order.map(|names| order(&names)).transpose()?,
-            readings: readings(&values.readings)?,
-            seed: 0,
-        };
+        let params = Params::try_from(values)?;
         params.check()?;
         Ok(Self(params))
     }
@@ -123,57 +104,6 @@ impl PyParams {
     #[getter]
     fn readings(&self) -> Vec<&'static str> {
         self.0.readings.on()
-    }
-}
-
-impl From<Params> for Values {
-    /// Without the processors: of those the core knows that they can be called, and no more.
-    fn from(params: Params) -> Self {
-        Self {
-            temperature: params.temperature,
-            dynatemp_range: params.dynatemp_range,
-            dynatemp_exponent: params.dynatemp_exponent,
-            smoothing_factor: params.smoothing_factor,
-            smoothing_curve: params.smoothing_curve,
-            top_n_sigma: params.top_n_sigma,
-            min_k: params.min_k,
-            top_k: params.top_k,
-            typical_p: params.typical_p,
-            top_p: params.top_p,
-            min_p: params.min_p,
-            p_less: params.p_less,
-            epsilon: params.epsilon,
-            eta: params.eta,
-            top_a: params.top_a,
-            tfs: params.tfs,
-            top_h: params.top_h,
-            xtc_probability: params.xtc_probability,
-            xtc_threshold: params.xtc_threshold,
-            xtc_protect: params.xtc_protect,
-            mirostat: params.mirostat,
-            mirostat_tau: params.mirostat_tau,
-            mirostat_eta: params.mirostat_eta,
-            adaptive_target: params.adaptive_target,
-            adaptive_decay: params.adaptive_decay,
-            repetition_penalty: params.repetition_penalty,
-            repetition: reach_tuple(params.repetition),
-            frequency_penalty: params.frequency_penalty,
-            frequency: reach_tuple(params.frequency),
-            presence_penalty: params.presence_penalty,
-            presence: reach_tuple(params.presence),
-            no_repeat_ngram: params.no_repeat_ngram,
-            dry_multiplier: params.dry_multiplier,
-            dry: dry_tuple(params.dry),
-            processors: Vec::new(),
-            logit_bias: params.logit_bias,
-            suppress: params.suppress,
-            allowed_ids: params.allowed_ids,
-            bad_words: params.bad_words,
-            min_tokens: params.min_tokens,
-            min_keep: params.min_keep,
-            order: params.order.map(|order| order.into_iter().map(|stage| stage.name().to_owned()).collect()),
-            readings: params.readings.on().into_iter().map(str::to_owned).collect(),
-        }
     }
 }
 
@@ -194,13 +124,13 @@ fn dry((base, allowed_length, window, breakers): DryTuple) -> Dry {
     Dry { base, allowed_length, window: window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)), breakers }
 }
 
+fn dry_tuple(Dry { base, allowed_length, window, breakers }: Dry) -> DryTuple {
+    (base, allowed_length, window.map(|window| window as u64), breakers)
+}
+
 fn reach((scope, window, exclude): ReachTuple) -> Reach {
     let scope = if scope == "output" { Scope::Output } else { Scope::All };
     Reach { scope, window: window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)), exclude }
-}
-
-fn dry_tuple(Dry { base, allowed_length, window, breakers }: Dry) -> DryTuple {
-    (base, allowed_length, window.map(|window| window as u64), breakers)
 }
 
 fn reach_tuple(Reach { scope, window, exclude }: Reach) -> ReachTuple {
@@ -208,18 +138,36 @@ fn reach_tuple(Reach { scope, window, exclude }: Reach) -> ReachTuple {
     (scope.to_owned(), window.map(|window| window as u64), exclude)
 }
 
-fn order(names: &[String]) -> Result<Vec<Stage>, Error> {
-    let unknown = |name: &str| Error::Range { name: "order", range: "every soft stage once", value: quoted(name) };
-    names.iter().map(|name| Stage::named(name).ok_or_else(|| unknown(name))).collect()
+fn callables(processors: Vec<Py<PyAny>>) -> Vec<Processor> {
+    processors.into_iter().map(processor).collect()
 }
 
-fn readings(names: &[String]) -> Result<Readings, Error> {
+/// Of processors the core knows that they can be called, and no more.
+fn unknown(_: Vec<Processor>) -> Vec<Py<PyAny>> {
+    Vec::new()
+}
+
+fn order(names: Option<Vec<String>>) -> Result<Option<Vec<Stage>>, Error> {
+    let unknown = |name: &str| Error::Range { name: "order", range: "every soft stage once", value: quoted(name) };
+    let stage = |name: String| Stage::named(&name).ok_or_else(|| unknown(&name));
+    names.map(|names| names.into_iter().map(stage).collect()).transpose()
+}
+
+fn order_names(order: Option<Vec<Stage>>) -> Option<Vec<String>> {
+    order.map(|order| order.into_iter().map(|stage| stage.name().to_owned()).collect())
+}
+
+fn readings(names: Vec<String>) -> Result<Readings, Error> {
     let mut readings = Readings::default();
     for name in names {
-        let unknown = || Error::Range { name: "readings", range: READINGS, value: quoted(name) };
-        *readings.named(name).ok_or_else(unknown)? = true;
+        let unknown = || Error::Range { name: "readings", range: READINGS, value: quoted(&name) };
+        *readings.named(&name).ok_or_else(unknown)? = true;
     }
     Ok(readings)
+}
+
+fn readings_on(readings: Readings) -> Vec<String> {
+    readings.on().into_iter().map(str::to_owned).collect()
 }
 
 /// A profile by its name: order, readings, and the parameters of penalties.
