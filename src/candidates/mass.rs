@@ -117,6 +117,8 @@ impl Candidates<'_> {
         {
             return total;
         }
+        // Its sums above the bracket are rough.
+        self.bracket = None;
         let base = Base::new(self.temperature);
         if !base.covers(self.max) {
             self.carry_out();

@@ -73,7 +73,7 @@ pub(crate) struct Candidates<'a> {
     max: f32,
     /// The sum of all weights, once it is known for these scores and this temperature.
     total: Option<mass::Total>,
-    /// With what the row was read, if it was to tell a nucleus and nothing has changed since.
+    /// With what the row was read, if it was to tell a nucleus and nothing has changed since, nor been summed anew.
     bracket: Option<Bracket>,
     /// What turns the scores that [`Self::remembered`] knows into log-probabilities.
     before: Option<rewrite::Before>,

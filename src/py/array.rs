@@ -82,10 +82,13 @@ pub(super) fn addresses<T>(slice: &[T]) -> Range<usize> {
     start.addr()..end.addr()
 }
 
-/// An array of this type and dimension whose scores can be read in place. Of a table the rows are looked at later.
+/// An array of this type and dimension whose scores can be read in place. Of a table the rows are looked at later; in
+/// records they may be no whole number of scores apart.
 fn readable<'a, 'py, T: Element, D: Dimension>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyArray<T, D>>> {
     let array = object.cast::<PyArray<T, D>>().ok()?;
-    (array.data().is_aligned() && (D::NDIM == Some(2) || array.is_contiguous())).then_some(array)
+    let size = size_of::<T>().cast_signed();
+    let whole = array.strides().iter().zip(array.shape()).all(|(stride, &length)| length <= 1 || stride % size == 0);
+    (array.data().is_aligned() && whole && (D::NDIM == Some(2) || array.is_contiguous())).then_some(array)
 }
 
 /// Whether this is the bfloat16 of `ml_dtypes`, or the one that `sortition._arrays` makes of it.

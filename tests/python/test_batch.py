@@ -100,6 +100,7 @@ LAYOUTS = {
     "every second score": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
     "by columns": np.asfortranarray,
     "a padded table": lambda x: np.pad(x, ((0, 0), (3, 5)))[:, 3:-5],
+    "in records": lambda x: _in_records(x),
     "float64": lambda x: x.astype(np.float64),
     "lists": lambda x: x.tolist(),
 }
@@ -110,6 +111,13 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def _in_records(array: np.ndarray) -> np.ndarray:
+    """Rows that are no whole number of scores apart, the first of them aligned."""
+    records = np.zeros(len(array), [("row", array.dtype, array.shape[1:]), ("odd", np.uint16)])
+    records["row"] = array
+    return records["row"]
+
+
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))
 def test_the_layout_of_scores_and_masks_does_not_matter(layout: str) -> None:
     mask = np.random.default_rng(1).integers(1, 2**31, (4, 2)).astype(np.int32)
@@ -117,6 +125,8 @@ def test_the_layout_of_scores_and_masks_does_not_matter(layout: str) -> None:
     assert st.sample_batch(LAYOUTS[layout](ROWS), samplers(), mask=mask).tokens.tolist() == want
     if layout not in ("float64", "lists"):
         assert st.sample_batch(ROWS, samplers(), mask=LAYOUTS[layout](mask)).tokens.tolist() == want
+    one = LAYOUTS[layout](ROWS)[:1]
+    assert st.sample_batch(one, samplers()[:1], mask=mask[:1]).tokens.tolist() == want[:1]
 
 
 def test_out_is_what_is_returned_and_is_left_alone_by_an_error() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sortition import NoCandidateError, ParameterError, Profile, Sampler, SamplingParams
+from sortition.reference.weights import weights
 
 WEATHER = np.log(np.array([0.42, 0.18, 0.10, 0.30, 0.0], np.float64), where=[1, 1, 1, 1, 0], out=np.full(5, -np.inf))
 """今天天气 真 很 不 挺, and a token that cannot come."""
@@ -66,6 +67,18 @@ def test_without_a_trace_there_is_none() -> None:
     draw = Sampler(SamplingParams()).draw(WEATHER)
     assert draw.trace is None
     assert draw.to_dict()["trace"] is None
+
+
+@pytest.mark.parametrize("rank", [9000, 9002, 9017])
+def test_a_trace_changes_nothing_where_rounding_decides(rank: int) -> None:
+    """A flat row and a mass that its best reach by a hundred-billionth: a sum of float32 is too rough to tell."""
+    row = np.random.default_rng(0).normal(size=20_000).astype(np.float32)
+    weight = np.sort(weights(row, 1.0).astype(np.float64))[::-1]
+    met = weight[:rank].sum() / weight.sum() / (1 - 2.0**-20)
+    for mass, kept in ((met * (1 - 1e-11), rank), (met * (1 + 1e-11), rank + 1)):
+        params = SamplingParams(top_p=mass, seed=1)
+        assert Sampler(params).draw(row).kept == kept
+        assert Sampler(params).draw(row, trace=True).kept == kept
 
 
 def test_a_trace_goes_through_strict_json() -> None:
