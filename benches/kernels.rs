@@ -3,6 +3,8 @@
 //! `cargo bench --features bench`; `scan` is the memory pass with a look at every score for NaN. Every answer is checked
 //! before it is timed.
 
+#![expect(clippy::disallowed_methods, reason = "what is right comes from elsewhere than what is tested")]
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

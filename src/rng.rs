@@ -43,13 +43,14 @@ impl Address {
 /// ```
 #[must_use]
 pub fn coin(seed: u64, stream: u32, position: u64, purpose: Purpose) -> f64 {
+    /// 2^-53, which only moves the exponent.
+    const UNIT: f64 = f64::EPSILON / 2.0;
     let [position_low, position_high] = halves(position);
     let words = philox4x32_10([stream, position_low, position_high, purpose as u32], halves(seed));
     let bits = (u64::from(words[0]) << 32 | u64::from(words[1])) >> 11;
-    // 53 bits fit a float64 exactly, and 2^-53 only moves the exponent.
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact in a float64")]
     let integer = bits as f64;
-    integer * (0.5_f64).powi(53)
+    integer * UNIT
 }
 
 /// The four words that ten rounds make of `counter` under `key`.

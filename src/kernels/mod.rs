@@ -6,6 +6,7 @@
 pub(crate) mod arch;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
+#[expect(clippy::disallowed_methods, reason = "what is right comes from elsewhere than what is tested")]
 pub mod bench;
 pub(crate) mod generic;
 
@@ -219,4 +220,5 @@ pub fn select(name: &str) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "what is right comes from elsewhere than what is tested")]
 mod tests;
