@@ -93,6 +93,13 @@ def test_forks_share_a_row_and_differ() -> None:
     assert len(set(tokens.tolist())) > 30
 
 
+def _in_records(array: np.ndarray) -> np.ndarray:
+    """Rows that are no whole number of scores apart, the first of them aligned."""
+    records = np.zeros(len(array), [("row", array.dtype, array.shape[1:]), ("odd", np.uint16)])
+    records["row"] = array
+    return records["row"]
+
+
 LAYOUTS = {
     "read-only": lambda x: _read_only(x.copy()),
     "every second row": lambda x: np.repeat(x, 2, axis=0)[::2],
@@ -100,7 +107,7 @@ LAYOUTS = {
     "every second score": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
     "by columns": np.asfortranarray,
     "a padded table": lambda x: np.pad(x, ((0, 0), (3, 5)))[:, 3:-5],
-    "in records": lambda x: _in_records(x),
+    "in records": _in_records,
     "float64": lambda x: x.astype(np.float64),
     "lists": lambda x: x.tolist(),
 }
@@ -109,13 +116,6 @@ LAYOUTS = {
 def _read_only(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
-
-
-def _in_records(array: np.ndarray) -> np.ndarray:
-    """Rows that are no whole number of scores apart, the first of them aligned."""
-    records = np.zeros(len(array), [("row", array.dtype, array.shape[1:]), ("odd", np.uint16)])
-    records["row"] = array
-    return records["row"]
 
 
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))

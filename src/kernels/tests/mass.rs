@@ -1,24 +1,25 @@
-//! Weights and their sums against `f64`.
+//! Weights and their sums against `f64`, on every instruction set.
 
 use super::{LENGTHS, noise};
-use crate::kernels::{BLOCK, Base, Block, Bracket, Kernels, Part, ROUGH, Read, active};
+use crate::kernels::{BLOCK, Base, Block, Bracket, Kernels, Part, ROUGH, Read, active, available};
 
 #[test]
 fn sums_agree_with_float64() {
-    for length in LENGTHS {
-        let row = noise(length, 11);
-        for temperature in [0.3, 1.0, 2.5] {
+    for kernels in available() {
+        for (length, temperature) in LENGTHS.into_iter().flat_map(|length| [0.3, 1.0, 2.5].map(|t| (length, t))) {
+            let row = noise(length, 11);
             let mut blocks = vec![Block::default(); length.div_ceil(BLOCK)];
-            active().mass(&row, Base::new(temperature), &mut blocks);
+            kernels.mass(&row, Base::new(temperature), &mut blocks);
             for (xs, block) in row.chunks(BLOCK).zip(&blocks) {
                 let expected: f64 = xs.iter().map(|&x| (f64::from(x) / temperature).exp()).sum();
                 let got = block.sum * f64::from(block.exponent).exp2();
-                assert!((got / expected - 1.0).abs() < 2e-7, "{got} instead of {expected}");
+                assert!((got / expected - 1.0).abs() < 2e-7, "{}: {got} instead of {expected}", kernels.name);
             }
             let mut rough = blocks.clone();
-            active().mass_rough(&row, Base::new(temperature), &mut rough);
+            kernels.mass_rough(&row, Base::new(temperature), &mut rough);
             for (rough, exact) in rough.iter().zip(&blocks) {
-                assert!((rough.sum / exact.sum - 1.0).abs() <= ROUGH, "{} for {}", rough.sum, exact.sum);
+                let error = (rough.sum / exact.sum - 1.0).abs();
+                assert!(error <= ROUGH, "{}: {} for {}", kernels.name, rough.sum, exact.sum);
             }
         }
     }
@@ -27,93 +28,111 @@ fn sums_agree_with_float64() {
 /// The same of what is above a bracket, of what is inside, and of a row of which reading ends at a peak.
 #[test]
 fn a_bracket_parts_a_row_in_three() {
+    for kernels in available() {
+        LENGTHS.into_iter().for_each(|length| check_bracket(kernels, &noise(length, 11)));
+    }
+}
+
+fn check_bracket(kernels: &Kernels, row: &[f32]) {
     let (low, high) = (-0.5, 0.75);
     let base = Base::new(1.0);
     let sum = |xs: &[f32], from: f32| xs.iter().filter(|&&x| x >= from).map(|&x| f64::from(x).exp()).sum::<f64>();
-    let near = |got: f64, expected: f64| assert!((got - expected).abs() <= 3e-7 * expected, "{got} for {expected}");
-    for length in LENGTHS {
-        let row = noise(length, 11);
-        let unit = f64::from(base.exponent(1.0)).exp2();
-        let inside: Vec<f32> = row.iter().copied().filter(|x| (low..high).contains(x)).collect();
-        let mut blocks = vec![Block::default(); length.div_ceil(BLOCK)];
-        let mut parts = vec![Part::default(); blocks.len()];
-        let mut values = vec![0.0; length + 16];
-        let bracket = Bracket { low, high, max: 1.0, ceiling: f32::INFINITY };
-        for read in [Kernels::bracket, Kernels::bracket_exact] {
-            let done = read(active(), &row, base, bracket, &mut blocks, &mut parts, &mut values);
-            assert_eq!(Read { blocks: blocks.len(), nan: false }, done);
-            assert_eq!(inside, values[..inside.len()]);
-            for (xs, (block, part)) in row.chunks(BLOCK).zip(blocks.iter().zip(&parts)) {
-                near(block.sum * unit, sum(xs, f32::MIN));
-                near(part.above * unit, sum(xs, high));
-            }
-            for (xs, part) in (1..).map(|i| &row[..length.min(i * BLOCK)]).zip(&parts) {
-                assert_eq!(xs.iter().filter(|x| (low..high).contains(x)).count(), part.end as usize);
-            }
+    let near = |got: f64, expected: f64| {
+        assert!((got - expected).abs() <= 3e-7 * expected, "{}: {got} for {expected}", kernels.name);
+    };
+    let unit = f64::from(base.exponent(1.0)).exp2();
+    let inside: Vec<f32> = row.iter().copied().filter(|x| (low..high).contains(x)).collect();
+    let mut blocks = vec![Block::default(); row.len().div_ceil(BLOCK)];
+    let mut parts = vec![Part::default(); blocks.len()];
+    let mut values = vec![0.0; row.len() + 16];
+    let bracket = Bracket { low, high, max: 1.0, ceiling: f32::INFINITY };
+    for read in [Kernels::bracket, Kernels::bracket_exact] {
+        let done = read(kernels, row, base, bracket, &mut blocks, &mut parts, &mut values);
+        assert_eq!(Read { blocks: blocks.len(), nan: false }, done);
+        assert_eq!(inside, values[..inside.len()]);
+        for (xs, (block, part)) in row.chunks(BLOCK).zip(blocks.iter().zip(&parts)) {
+            near(block.sum * unit, sum(xs, f32::MIN));
+            near(part.above * unit, sum(xs, high));
         }
-        let mut kept: Vec<_> = parts.iter().map(|part| Block { sum: part.above, ..Block::default() }).collect();
-        active().add_inside(&values, base, 1.0, 0.25, &parts, &mut kept);
-        for (xs, block) in row.chunks(BLOCK).zip(&kept) {
-            near(block.sum * unit, sum(xs, 0.25));
+        for (xs, part) in (1..).map(|i| &row[..row.len().min(i * BLOCK)]).zip(&parts) {
+            assert_eq!(xs.iter().filter(|x| (low..high).contains(x)).count(), part.end as usize);
         }
-        let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let peak = row.iter().position(|&x| x == max).expect("a largest score");
-        let early = Bracket { ceiling: max.next_down(), ..bracket };
-        let done = active().bracket(&row, base, early, &mut blocks, &mut parts, &mut values);
-        assert!(done.blocks * BLOCK <= peak && !done.nan, "{} blocks before {peak}", done.blocks);
     }
+    let mut kept: Vec<_> = parts.iter().map(|part| Block { sum: part.above, ..Block::default() }).collect();
+    kernels.add_inside(&values, base, 1.0, 0.25, &parts, &mut kept);
+    for (xs, block) in row.chunks(BLOCK).zip(&kept) {
+        near(block.sum * unit, sum(xs, 0.25));
+    }
+    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let peak = row.iter().position(|&x| x == max).expect("a largest score");
+    let early = Bracket { ceiling: max.next_down(), ..bracket };
+    let done = kernels.bracket(row, base, early, &mut blocks, &mut parts, &mut values);
+    assert!(done.blocks * BLOCK <= peak && !done.nan, "{} blocks before {peak}", done.blocks);
 }
 
 /// The row is covered, but only by its best score; all others weigh nearly as much.
 #[test]
 fn parts_of_a_row_weigh_beyond_its_limit() {
-    for temperature in [1e-4, 1.0, 3.0] {
-        let base = Base::new(temperature);
-        #[expect(clippy::cast_possible_truncation, reason = "a score near the limit")]
-        let limit = (-32_768.0 * temperature * std::f64::consts::LN_2) as f32;
-        let (mut best, mut other) = (limit, limit * (1.0 + 1e-6));
-        while !base.covers(best) {
-            best = best.next_up();
-        }
-        while base.covers(other) {
-            other = other.next_down();
-        }
-        let row: Vec<_> = [vec![best], vec![other; 3 * 4096]].concat();
-        let expected: f64 = row.iter().map(|x| ((f64::from(*x) - f64::from(best)) / temperature).exp()).sum();
-        let mut blocks = vec![Block::default(); row.len().div_ceil(BLOCK)];
-        let mut out = vec![0.0; row.len()];
-        for read in [Kernels::mass, Kernels::mass_rough] {
-            read(active(), &row, base, &mut blocks);
-            let sum: f64 = blocks.iter().map(|block| block.sum * f64::from(block.exponent + 32_768).exp2()).sum();
-            let unit = (f64::from(best) / temperature * std::f64::consts::LOG2_E + 32_768.0).exp2();
-            assert!((sum / unit / expected - 1.0).abs() < 1e-6, "{sum} for {expected} at {temperature}");
-        }
-        active().mass_out(&row, base, &mut blocks, &mut out);
-        assert!(out.iter().all(|&weight| weight > 0.0), "at {temperature}");
+    for kernels in available() {
+        [1e-4, 1.0, 3.0].into_iter().for_each(|temperature| check_limit(kernels, temperature));
     }
 }
 
-/// Every float in [-87, 0]: 1.1 billion of them take seconds with optimisation, minutes without.
+fn check_limit(kernels: &Kernels, temperature: f64) {
+    let base = Base::new(temperature);
+    #[expect(clippy::cast_possible_truncation, reason = "a score near the limit")]
+    let limit = (-32_768.0 * temperature * std::f64::consts::LN_2) as f32;
+    let (mut best, mut other) = (limit, limit * (1.0 + 1e-6));
+    while !base.covers(best) {
+        best = best.next_up();
+    }
+    while base.covers(other) {
+        other = other.next_down();
+    }
+    let row: Vec<_> = [vec![best], vec![other; 3 * 4096]].concat();
+    let expected: f64 = row.iter().map(|x| ((f64::from(*x) - f64::from(best)) / temperature).exp()).sum();
+    let mut blocks = vec![Block::default(); row.len().div_ceil(BLOCK)];
+    let mut out = vec![0.0; row.len()];
+    for read in [Kernels::mass, Kernels::mass_rough] {
+        read(kernels, &row, base, &mut blocks);
+        let sum: f64 = blocks.iter().map(|block| block.sum * f64::from(block.exponent + 32_768).exp2()).sum();
+        let unit = (f64::from(best) / temperature * std::f64::consts::LOG2_E + 32_768.0).exp2();
+        let error = (sum / unit / expected - 1.0).abs();
+        assert!(error < 1e-6, "{}: {sum} for {expected} at {temperature}", kernels.name);
+    }
+    kernels.mass_out(&row, base, &mut blocks, &mut out);
+    assert!(out.iter().all(|&weight| weight > 0.0), "{} at {temperature}", kernels.name);
+}
+
+/// Every float in [-87, 0]: 1.1 billion of them take seconds with optimisation, minutes without. On other instruction sets than
+/// the best, some of them.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "walks a billion floats: run with --release")]
 fn weights_are_within_two_units_in_the_last_place() {
+    for kernels in available() {
+        let worst = worst_weight(kernels, if std::ptr::eq(kernels, active()) { 1 } else { 61 });
+        println!("{}: largest error: {worst} units in the last place", kernels.name);
+        assert!(worst <= 2.0, "{}: {worst}", kernels.name);
+    }
+}
+
+/// The largest error of every `step`-th float, in units in the last place.
+fn worst_weight(kernels: &Kernels, step: usize) -> f64 {
     let base = Base::new(1.0);
-    let last = (-87.0_f32).to_bits();
-    let mut bits = (-0.0_f32).to_bits();
+    let mut floats = ((-0.0_f32).to_bits()..=(-87.0_f32).to_bits()).step_by(step).map(f32::from_bits);
     let mut worst = 0.0_f64;
-    let (mut xs, mut out) = (vec![0.0_f32; 4096], vec![0.0_f32; 4096]);
-    while bits <= last {
-        for (x, i) in xs.iter_mut().zip(0..) {
-            *x = f32::from_bits((bits + i).min(last));
+    let (mut xs, mut out) = (Vec::new(), vec![0.0_f32; 4096]);
+    loop {
+        xs.clear();
+        xs.extend(floats.by_ref().take(out.len()));
+        if xs.is_empty() {
+            return worst;
         }
-        active().weights(&xs, base, 0.0, &mut out);
+        kernels.weights(&xs, base, 0.0, &mut out[..xs.len()]);
         for (&x, &w) in xs.iter().zip(&out) {
             let exact = f64::from(x).exp();
-            let unit = f64::from_bits((exact.to_bits() >> 52) << 52) * (0.5_f64).powi(23);
+            let unit = f64::from_bits((exact.to_bits() >> 52) << 52) * f64::from(f32::EPSILON);
             worst = worst.max((f64::from(w) - exact).abs() / unit);
         }
-        bits += 4096;
     }
-    println!("largest error: {worst} units in the last place");
-    assert!(worst <= 2.0, "{worst}");
 }

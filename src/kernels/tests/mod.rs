@@ -312,17 +312,16 @@ fn nan_is_seen_at_every_place() {
 
 #[test]
 fn spread_and_least_are_those_of_the_finite_scores() {
-    for length in LENGTHS {
-        for row in rows(length) {
-            let finite: Vec<f64> = row.iter().filter(|x| x.is_finite()).copied().map(f64::from).collect();
-            let least = finite.iter().copied().fold(f64::INFINITY, f64::min);
-            assert_eq!(least, f64::from(super::active().least(&row)));
-            for center in [0.0, 7.5, f32::MIN] {
-                let differences: Vec<f64> = finite.iter().map(|x| x - f64::from(center)).collect();
-                let expected = [differences.iter().sum(), differences.iter().map(|d| d * d).sum::<f64>()];
-                for (got, expected) in super::active().spread(&row, center).into_iter().zip(expected) {
-                    assert!((got - expected).abs() <= expected.abs() * 1e-12 + 1e-9, "{got} instead of {expected}");
-                }
+    for row in LENGTHS.into_iter().flat_map(rows) {
+        let finite: Vec<f64> = row.iter().filter(|x| x.is_finite()).copied().map(f64::from).collect();
+        let least = finite.iter().copied().fold(f64::INFINITY, f64::min);
+        for (kernels, center) in available().flat_map(|kernels| [0.0, 7.5, f32::MIN].map(|center| (kernels, center))) {
+            assert_eq!(least, f64::from(kernels.least(&row)), "{}", kernels.name);
+            let differences: Vec<f64> = finite.iter().map(|x| x - f64::from(center)).collect();
+            let expected = [differences.iter().sum(), differences.iter().map(|d| d * d).sum::<f64>()];
+            for (got, expected) in kernels.spread(&row, center).into_iter().zip(expected) {
+                let near = (got - expected).abs() <= expected.abs() * 1e-12 + 1e-9;
+                assert!(near, "{}: {got} instead of {expected}", kernels.name);
             }
         }
     }
