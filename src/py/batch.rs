@@ -56,15 +56,11 @@ pub(super) fn sample_batch<'py>(
     if let Some(top) = top {
         let vocabularies = requests.iter().flat_map(|request| request.sampler.vocabulary(request.logits));
         vocabularies.into_iter().try_for_each(|vocab| check_top(vocab, top))?;
-        let decided = py.detach(|| decide(&mut requests, draw(top)));
-        py.check_signals()?; // while nothing is recorded
-        let draws = record(&mut requests, decided, marks, &errors)?;
+        let draws = serve(&mut requests, draw(top), marks, &errors)?;
         let details = details(py, &draws, top)?;
         Ok((tokens(py, &draws, out.as_mut())?, errors, Some(details)))
     } else {
-        let decided = py.detach(|| decide(&mut requests, token));
-        py.check_signals()?;
-        let drawn = record(&mut requests, decided, marks, &errors)?;
+        let drawn = serve(&mut requests, token, marks, &errors)?;
         Ok((tokens(py, &drawn, out.as_mut())?, errors, None))
     }
 }
@@ -130,14 +126,16 @@ fn enter<'s>(natives: &'s [Bound<'_, PySampler>]) -> PyResult<Vec<MutexGuard<'s,
     natives.iter().enumerate().map(guard).collect()
 }
 
-/// Records what was decided: all or nothing, or (`marks`) with the exceptions of those that failed in `errors`.
-fn record<T>(
+/// Decides every row and records: all or nothing, or (`marks`) with the exceptions of those that failed in `errors`.
+fn serve<T: Send>(
     requests: &mut [Request<'_>],
-    decided: Vec<Result<Decision<T>, Error>>,
+    work: impl Fn(&mut Request<'_>) -> Result<Decision<T>, Error> + Sync + Send,
     marks: bool,
     errors: &Bound<'_, PyDict>,
 ) -> PyResult<Vec<Option<Decision<T>>>> {
     let py = errors.py();
+    let decided = py.detach(|| decide(requests, work));
+    py.check_signals()?; // while nothing is recorded
     for (at, result) in decided.iter().enumerate() {
         if let Err(error) = result {
             if !marks || error.is_interrupt() {

@@ -3,7 +3,7 @@
 //! A library hands out its array as a capsule: a pointer to a struct that describes the memory and says how to give it
 //! back. Who takes it renames the capsule and calls the deleter once. Here the description is checked and copied, and
 //! shown to `NumPy` by `__array_interface__`; the array that `NumPy` makes of that keeps the memory until it is gone.
-//! Source: the header of `DLPack` 1.1 and its Python specification, <https://dmlc.github.io/dlpack/latest/>.
+//! Source: `dlpack.h` of `DLPack` 1.1 and the Python specification, <https://dmlc.github.io/dlpack/latest/>.
 //!
 //! Limits: memory of the host, types that `NumPy` has, and bfloat16, which is shown as its bits. What the description
 //! says of addresses is believed, as it is by everyone who takes a capsule.
@@ -47,7 +47,7 @@ struct Managed {
     deleter: Option<unsafe extern "C" fn(*mut Managed)>,
 }
 
-/// `DLManagedTensorVersioned`. In every version the first three fields are the same.
+/// `DLManagedTensorVersioned`. The header promises that all up to the flags is the same in every version.
 #[repr(C)]
 struct Versioned {
     major: u32,
@@ -64,8 +64,9 @@ enum Taken {
     Versioned(NonNull<Versioned>),
 }
 
-// SAFETY: the struct is only read here, but for the one call of the deleter in `drop`, and nobody else has it since the
-// capsule was renamed. DLPack lets the consumer call the deleter from any thread.
+// SAFETY: by the specification the renamed capsule has given the struct to its consumer, and the deleter works for code that
+// has nothing of Python: it takes the GIL itself if it needs it, and so depends on no thread's state. Here the struct is only
+// read, but for the one call of the deleter in `drop`.
 unsafe impl Send for Taken {}
 // SAFETY: as above; through `&Taken` everything is only read.
 unsafe impl Sync for Taken {}
@@ -74,8 +75,9 @@ impl Drop for Taken {
     fn drop(&mut self) {
         match *self {
             Self::Managed(managed) => {
-                // SAFETY: `from_capsule` took it, so it is alive until its deleter is called, which is done here alone;
-                // null means that there is nothing to do. The argument is the struct that the deleter came with.
+                // SAFETY: the consumer of a renamed capsule owns the struct, and the capsule's destructor leaves it alone: it
+                // is alive until its deleter is called, here alone. By the header null means that there is none, and the
+                // argument is the struct that the deleter came with, which it deletes as well.
                 unsafe {
                     if let Some(deleter) = (*managed.as_ptr()).deleter {
                         deleter(managed.as_ptr());
@@ -83,7 +85,7 @@ impl Drop for Taken {
                 }
             }
             Self::Versioned(managed) => {
-                // SAFETY: as above; the field is where it is in every version.
+                // SAFETY: as above; the field comes before the flags, and so is there in every version.
                 unsafe {
                     if let Some(deleter) = (*managed.as_ptr()).deleter {
                         deleter(managed.as_ptr());
@@ -110,15 +112,16 @@ impl Taken {
 
     fn tensor(&self) -> PyResult<&Tensor> {
         match self {
-            // SAFETY: a capsule of this name holds this struct, aligned as `take` saw, alive and unchanged until `drop`.
+            // SAFETY: the specification has a capsule of this name hold this struct; it is aligned, as `take` saw, and alive
+            // until `drop`. Nobody writes to it, as the consumer owns it.
             Self::Managed(managed) => Ok(unsafe { &managed.as_ref().tensor }),
             Self::Versioned(managed) => {
-                // SAFETY: as above; the field is where it is in every version.
+                // SAFETY: as above; the field comes before the flags, and so is there in every version.
                 let major = unsafe { (*managed.as_ptr()).major };
                 if major != MAJOR {
                     return refused(format!("the major version must be {MAJOR}, got {major}"));
                 }
-                // SAFETY: as above, and it is the struct of this version.
+                // SAFETY: as above; and the version is the one that the struct is written down for here.
                 Ok(unsafe { &managed.as_ref().tensor })
             }
         }
@@ -134,7 +137,7 @@ fn take<T>(capsule: &Bound<'_, PyCapsule>, name: &CStr, used: &'static CStr) -> 
     if !managed.is_aligned() {
         return refused(format!("a capsule must hold an aligned pointer, got {managed:?}"));
     }
-    // SAFETY: the object is a capsule, the interpreter is attached, and the name lives as long as the program.
+    // SAFETY: the object is a capsule, the interpreter is attached, and the name is static, as the specification asks.
     if unsafe { pyo3::ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr()) } != 0 {
         return Err(PyErr::fetch(capsule.py()));
     }
@@ -162,8 +165,8 @@ impl Tensor {
         if of.is_null() || !of.is_aligned() {
             return refused(format!("shape and strides must be aligned pointers, got {of:?}"));
         }
-        // SAFETY: shape and strides have a number for each axis, and live as long as the tensor; null and what is not
-        // aligned, which a producer must not give, has just been refused.
+        // SAFETY: by the header shape and strides are the tensor's own and have a number for each of `ndim` axes; null and
+        // what is not aligned has just been refused.
         Ok(unsafe { std::slice::from_raw_parts(of, axes) })
     }
 

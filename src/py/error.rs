@@ -33,6 +33,12 @@ pub(super) fn in_row(py: Python<'_>, exception: PyErr, row: usize) -> PyErr {
     exception
 }
 
+/// The exception of a second call on one sampler.
+pub(super) fn in_use(py: Python<'_>) -> PyErr {
+    let what = "this sampler is in use by another call: it serves one at a time, and none of its own processors";
+    made(py, "SamplerInUseError", what, None).map_or_else(|failure| failure, PyErr::from_value)
+}
+
 /// An instance of the class in `sortition.errors`, with what it knows of the place.
 fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     if let Error::Processor { failure: Failure::Raised(own) | Failure::Interrupt(own), .. } = error
@@ -63,5 +69,15 @@ fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>>
             "NoCandidateError"
         }
     };
-    py.import("sortition.errors")?.getattr(class)?.call((error.to_string(),), Some(&fields))
+    made(py, class, &error.to_string(), Some(&fields))
+}
+
+/// An instance of a class in `sortition.errors`.
+fn made<'py>(
+    py: Python<'py>,
+    class: &str,
+    message: &str,
+    fields: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import("sortition.errors")?.getattr(class)?.call((message,), fields)
 }

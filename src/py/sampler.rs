@@ -8,6 +8,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::array::{Mask, Masks, Row, Rows};
 use super::detached;
+use super::error::in_use;
 use super::params::{PyParams, values};
 use crate::{Draw, Params, Sampler, Trace};
 
@@ -27,11 +28,7 @@ impl PySampler {
         match self.0.try_lock() {
             Ok(sampler) => Ok(sampler),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                let what =
-                    "this sampler is in use by another call: it serves one at a time, and none of its own processors";
-                Err(PyErr::from_value(py.import("sortition.errors")?.getattr("SamplerInUseError")?.call1((what,))?))
-            }
+            Err(TryLockError::WouldBlock) => Err(in_use(py)),
         }
     }
 }

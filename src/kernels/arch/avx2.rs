@@ -41,8 +41,8 @@ impl Avx2 {
 /// An intrinsic, called in a method of the token.
 macro_rules! proven {
     ($call:expr) => {
-        // SAFETY: a method was called, so there is an `Avx2`, so AVX2, FMA and F16C are enabled; and every address comes from
-        // a reference to at least as many elements as the register holds.
+        // SAFETY: a method was called, so there is an `Avx2`, so AVX2, FMA and F16C are enabled; and every address is in an
+        // array that has as many elements from there on as the register.
         unsafe { $call }
     };
 }

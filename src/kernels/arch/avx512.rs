@@ -38,8 +38,8 @@ impl Avx512 {
 /// An intrinsic, called in a method of the token.
 macro_rules! proven {
     ($call:expr) => {
-        // SAFETY: a method was called, so there is an `Avx512`, so AVX-512 F and BW are enabled; and every address comes
-        // from a reference to an array as long as the register.
+        // SAFETY: a method was called, so there is an `Avx512`, so AVX-512 F and BW are enabled; and every address is that of
+        // an array that has as many elements as the register, of 256 bits for half precision, else of 512.
         unsafe { $call }
     };
 }

@@ -3,12 +3,12 @@
 #![expect(unsafe_code, reason = "vendor intrinsics")]
 
 use std::arch::aarch64::{
-    float32x4_t, float64x2_t, uint16x8_t, uint32x4_t, vaddq_f32, vaddq_f64, vaddq_s32, vaddvq_u32, vandq_u32,
-    vbslq_f32, vceqq_f32, vceqq_u32, vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64, vdupq_n_u32,
-    vfmaq_f32, vget_low_f32, vld1_u16, vld1q_f32, vld1q_u16, vld1q_u32, vmaxq_f32, vmaxq_s16, vmaxq_u16, vmaxvq_f32,
-    vmaxvq_u32, vminq_u16, vmulq_f32, vmulq_f64, vmvnq_u32, vorrq_u32, vreinterpretq_f32_s32, vreinterpretq_f32_u32,
-    vreinterpretq_s16_u16, vreinterpretq_s32_f32, vreinterpretq_u16_s16, vshll_n_u16, vshlq_n_s32, vst1q_f32,
-    vst1q_f64, vst1q_u16, vsubq_f32, vsubq_f64,
+    float32x4_t, float64x2_t, uint16x4_t, uint16x8_t, uint32x4_t, vaddq_f32, vaddq_f64, vaddq_s32, vaddvq_u32,
+    vandq_u32, vbslq_f32, vceqq_f32, vceqq_u32, vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64,
+    vdupq_n_u32, vfmaq_f32, vget_low_f32, vld1_u16, vld1q_f32, vld1q_u16, vld1q_u32, vmaxq_f32, vmaxq_s16, vmaxq_u16,
+    vmaxvq_f32, vmaxvq_u32, vminq_u16, vmulq_f32, vmulq_f64, vmvnq_u32, vorrq_u32, vreinterpretq_f32_s32,
+    vreinterpretq_f32_u32, vreinterpretq_s16_u16, vreinterpretq_s32_f32, vreinterpretq_u16_s16, vshll_n_u16,
+    vshlq_n_s32, vst1q_f32, vst1q_f64, vst1q_u16, vsubq_f32, vsubq_f64,
 };
 
 use std::arch::asm;
@@ -38,8 +38,8 @@ impl Neon {
 /// An intrinsic, called in a method of the token.
 macro_rules! proven {
     ($call:expr) => {
-        // SAFETY: a method was called, so there is a `Neon`, so NEON is enabled; and every address comes from a
-        // reference to at least as many elements as the register holds.
+        // SAFETY: a method was called, so there is a `Neon`, so NEON is enabled; and every address is in an array that has
+        // as many elements from there on as the register.
         unsafe { $call }
     };
 }
@@ -87,17 +87,7 @@ impl Simd for Neon {
     }
     #[inline(always)]
     fn load_f16(self, xs: &[f16; LANES]) -> Quad {
-        each!(|i| {
-            let wide: float32x4_t;
-            // The intrinsic came with Rust 1.94.
-            asm!(
-                "fcvtl {wide:v}.4s, {half:v}.4h",
-                half = in(vreg) vld1_u16(xs.as_ptr().add(4 * i).cast()),
-                wide = lateout(vreg) wide,
-                options(pure, nomem, nostack, preserves_flags),
-            );
-            wide
-        })
+        each!(|i| widened(vld1_u16(xs.as_ptr().add(4 * i).cast())))
     }
     #[inline(always)]
     fn load_bf16(self, xs: &[bf16; LANES]) -> Quad {
@@ -245,4 +235,21 @@ impl Simd for Neon {
         each!(|i| vst1q_f64(lanes.as_mut_ptr().add(2 * i), vaddq_f64(s[i], s[i + 4])));
         lanes
     }
+}
+
+/// Four numbers of binary16. The intrinsic came with Rust 1.94.
+#[target_feature(enable = "neon")]
+#[inline]
+fn widened(half: uint16x4_t) -> float32x4_t {
+    let wide: float32x4_t;
+    // SAFETY: the instruction is of NEON, which is enabled here; it reads one register, writes the other, and nothing else.
+    unsafe {
+        asm!(
+            "fcvtl {wide:v}.4s, {half:v}.4h",
+            half = in(vreg) half,
+            wide = lateout(vreg) wide,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    wide
 }

@@ -4,8 +4,7 @@
 //! above the bracket is added to a second sum; one inside is moved to the front of its vector, which is stored whole: no branch
 //! depends on where scores lie, as in a flat row none of those could be foreseen.
 
-use super::mass::{PANEL, Top};
-use super::scan::scan_block;
+use super::mass::{PANEL, Top, panel};
 use super::{BLOCK, Element, LANES, Simd};
 use crate::kernels::{Base, Block, Bracket, Part, Read};
 
@@ -14,8 +13,7 @@ use crate::kernels::{Base, Block, Bracket, Part, Read};
 /// have room for them and [`LANES`] more.
 ///
 /// Not `EXACT`, four weights at a time are added in `f32` first: the sums are then right within [`super::mass::ROUGH`],
-/// relative. Reading ends before a panel with a score above the ceiling; what stands in the rest is then left as it was, but
-/// for maxima.
+/// relative. Reading ends before a panel with a score above the ceiling: what stands for it and behind is then not to be read.
 #[inline(always)]
 pub(crate) fn bracket<S: Simd, E: Element, const EXACT: bool>(
     s: S,
@@ -31,12 +29,7 @@ pub(crate) fn bracket<S: Simd, E: Element, const EXACT: bool>(
     let mut nan = s.no_flags();
     let mut read = 0;
     for ((xs, blocks), parts) in xs.chunks(PANEL * BLOCK).zip(blocks.chunks_mut(PANEL)).zip(parts.chunks_mut(PANEL)) {
-        let mut max = f32::NEG_INFINITY;
-        for (xs, block) in xs.chunks(BLOCK).zip(&mut *blocks) {
-            block.max = scan_block(s, xs, &mut nan);
-            max = max.max(block.max);
-        }
-        if max > bracket.ceiling {
+        if panel(s, xs, blocks, &mut nan) > bracket.ceiling {
             break;
         }
         read += blocks.len();

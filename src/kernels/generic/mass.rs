@@ -107,11 +107,7 @@ impl<S: Simd> Top<S> {
 pub(crate) fn mass<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base: Base, blocks: &mut [Block]) -> bool {
     let mut nan = s.no_flags();
     for (xs, blocks) in xs.chunks(PANEL * BLOCK).zip(blocks.chunks_mut(PANEL)) {
-        let mut max = f32::NEG_INFINITY;
-        for (xs, block) in xs.chunks(BLOCK).zip(&mut *blocks) {
-            *block = Block { max: scan_block(s, xs, &mut nan), exponent: 0, sum: 0.0 };
-            max = max.max(block.max);
-        }
+        let max = panel(s, xs, blocks, &mut nan);
         if base.weighs(max) {
             let top = Top::new(s, max, base);
             for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
@@ -121,6 +117,17 @@ pub(crate) fn mass<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base:
         }
     }
     s.any(nan)
+}
+
+/// Writes the largest score of every block of a panel, and returns the largest of all; marks NaN.
+#[inline(always)]
+pub(super) fn panel<S: Simd, E: Element>(s: S, xs: &[E], blocks: &mut [Block], nan: &mut S::Flags) -> f32 {
+    let mut largest = f32::NEG_INFINITY;
+    for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
+        *block = Block { max: scan_block(s, xs, nan), exponent: 0, sum: 0.0 };
+        largest = largest.max(block.max);
+    }
+    largest
 }
 
 #[inline(always)]
@@ -148,11 +155,7 @@ pub(crate) fn mass_out<S: Simd, E: Element>(s: S, xs: &[E], base: Base, blocks: 
     let mut nan = s.no_flags();
     let panels = xs.chunks(PANEL * BLOCK).zip(out.chunks_mut(PANEL * BLOCK)).zip(blocks.chunks_mut(PANEL));
     for ((xs, out), blocks) in panels {
-        let mut max = f32::NEG_INFINITY;
-        for (xs, block) in xs.chunks(BLOCK).zip(&mut *blocks) {
-            *block = Block { max: scan_block(s, xs, &mut nan), exponent: 0, sum: 0.0 };
-            max = max.max(block.max);
-        }
+        let max = panel(s, xs, blocks, &mut nan);
         if !base.weighs(max) {
             out.fill(0.0);
             continue;

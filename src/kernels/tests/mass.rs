@@ -29,7 +29,9 @@ fn sums_agree_with_float64() {
 #[test]
 fn a_bracket_parts_a_row_in_three() {
     for kernels in available() {
-        LENGTHS.into_iter().for_each(|length| check_bracket(kernels, &noise(length, 11)));
+        for length in LENGTHS {
+            check_bracket(kernels, &noise(length, 11));
+        }
     }
 }
 
@@ -74,7 +76,9 @@ fn check_bracket(kernels: &Kernels, row: &[f32]) {
 #[test]
 fn parts_of_a_row_weigh_beyond_its_limit() {
     for kernels in available() {
-        [1e-4, 1.0, 3.0].into_iter().for_each(|temperature| check_limit(kernels, temperature));
+        for temperature in [1e-4, 1.0, 3.0] {
+            check_limit(kernels, temperature);
+        }
     }
 }
 
