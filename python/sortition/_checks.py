@@ -107,9 +107,13 @@ def real(value: Any) -> float | None:
         return math.inf if value > 0 else -math.inf
 
 
-def integer(name: str, value: Any, *, least: int | None = None, below: int | None = None) -> int:
-    """An integer of any integer type, but no ``bool``, in ``[least, below)``."""
-    if below is not None:
+def integer(
+    name: str, value: Any, *, least: int | None = None, most: int | None = None, below: int | None = None
+) -> int:
+    """An integer of any integer type, but no ``bool``, in ``[least, most]`` or ``[least, below)``."""
+    if most is not None:
+        legal, below = f"an integer in [{least}, {most}]", most + 1
+    elif below is not None:
         legal = f"an integer in [{least}, {below})"
     else:
         legal = "an integer" if least is None else f"an integer of at least {least}"

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from sortition import _native
-from sortition._checks import integer
+from sortition._checks import integer, shown
 from sortition.errors import ParameterError
 
 __all__ = ["info", "set_num_threads"]
@@ -14,6 +14,8 @@ __all__ = ["info", "set_num_threads"]
 #: The number of the contract "same scores, parameters, seed and position give the same token". It changes only with the
 #: major version.
 REPRODUCIBILITY = 1
+
+MOST_THREADS = 1024
 
 
 def info() -> dict[str, Any]:
@@ -36,7 +38,7 @@ def set_num_threads(threads: int) -> None:
 
     ``SORTITION_NUM_THREADS`` says the same for the whole run. No result depends on it.
     """
-    _native.set_num_threads(integer("threads", threads, least=1, below=1025))
+    _native.set_num_threads(integer("threads", threads, least=1, most=MOST_THREADS))
 
 
 def read_environment() -> None:
@@ -47,8 +49,10 @@ def read_environment() -> None:
     """
     threads = os.environ.get("SORTITION_NUM_THREADS")
     if threads:
-        if not (threads.isascii() and threads.isdigit() and 1 <= int(threads) <= 1024):  # noqa: PLR2004 - the limit
-            msg = f"SORTITION_NUM_THREADS must be an integer in [1, 1024], got {threads!r}"
+        # More digits than any legal number has may be more than Python converts.
+        digits = threads.isascii() and threads.isdigit() and len(threads) <= len(str(MOST_THREADS))
+        if not (digits and 1 <= int(threads) <= MOST_THREADS):
+            msg = f"SORTITION_NUM_THREADS must be an integer in [1, {MOST_THREADS}], got {shown(threads)}"
             raise ParameterError(msg)
         set_num_threads(int(threads))
     name = os.environ.get("SORTITION_ISA")

@@ -61,8 +61,7 @@ def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32]
         ``out``, or a float32 array of the shape of ``x``.
 
     Raises:
-        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
-        NoCandidateError: a row has no score above -inf.
+        LogitsError, NoCandidateError: as for :func:`argmax`.
         ParameterError: ``temperature`` or ``out`` is not as above.
     """
     array, out = _pair(x, out)
@@ -78,15 +77,14 @@ def log_softmax(x: Logits, *, out: npt.NDArray[np.float32] | None = None) -> Any
 
     Args:
         x: scores of shape ``(..., vocab)``.
-        out: where to write the result: contiguous, float32, of the shape of ``x``. By default a new array.
+        out: as for :func:`softmax`.
 
     Returns:
         ``out``, or a float32 array of the shape of ``x``.
 
     Raises:
-        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
-        NoCandidateError: a row has no score above -inf.
-        ParameterError: ``out`` is not as above.
+        LogitsError, NoCandidateError: as for :func:`argmax`.
+        ParameterError: ``out`` is not as it must be.
     """
     array, out = _pair(x, out)
     _native.log_softmax(array, out.reshape(-1, array.shape[-1]))
@@ -106,8 +104,7 @@ def logsumexp(x: Logits) -> Any:
         A ``float`` for one row, else a ``float64`` array of shape ``(...)``.
 
     Raises:
-        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
-        NoCandidateError: a row has no score above -inf.
+        LogitsError, NoCandidateError: as for :func:`argmax`.
     """
     return _per_row(x, _native.logsumexp, np.float64)
 
@@ -125,8 +122,7 @@ def entropy(x: Logits) -> Any:
         A ``float`` for one row, else a ``float64`` array of shape ``(...)``.
 
     Raises:
-        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
-        NoCandidateError: a row has no score above -inf.
+        LogitsError, NoCandidateError: as for :func:`argmax`.
     """
     return _per_row(x, _native.entropy, np.float64)
 
@@ -148,8 +144,7 @@ def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.in
         The scores, float32, and the ids, ``int64``, both of shape ``(..., k)``.
 
     Raises:
-        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
-        NoCandidateError: a row has no score above -inf.
+        LogitsError, NoCandidateError: as for :func:`argmax`.
         ParameterError: ``k`` is not an integer of at least 1.
     """
     array = scores(x, "x")
@@ -176,8 +171,7 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
         An ``int64`` array for one row, a list of them for several.
 
     Raises:
-        LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
-        NoCandidateError: a row has no score above -inf.
+        LogitsError, NoCandidateError: as for :func:`argmax`.
         ParameterError: ``p`` is outside (0, 1].
     """
     array = scores(x, "x")
@@ -198,10 +192,10 @@ def _per_row(x: Logits, kernel: Callable[[Any], list[Any]], dtype: type[np.gener
 def _pair(x: Logits, out: npt.NDArray[np.float32] | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
     """The scores, of which there must be some, and an array for as many numbers, which shares no memory with them."""
     array = scores(x, "x")
-    if array.ndim == 0 or array.size == 0:
-        array = rows(array, "x")
+    if array.ndim == 0 or array.shape[-1] == 0:
+        rows(array, "x")  # says what is missing
     out = _out(out, array.shape)
-    return array.copy() if np.may_share_memory(array, out) else array, out
+    return array.copy() if np.may_share_memory(array, out) or not array.size else array, out
 
 
 def _out(out: npt.NDArray[np.float32] | None, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:

@@ -293,7 +293,7 @@ def _size(model: Any, name: str) -> int | None:
 
 def check_n(n: int) -> int:
     """`n`, how many completions, or a `ParameterError`."""
-    return integer("n", n, least=1, below=MOST_FORKS + 1)
+    return integer("n", n, least=1, most=MOST_FORKS)
 
 
 def last(chunks: Iterator[Chunk]) -> Completion:

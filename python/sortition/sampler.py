@@ -225,7 +225,7 @@ class Sampler:
         Raises:
             ParameterError: ``n`` is not in [1, 65536].
         """
-        count = integer("n", n, least=1, below=MOST_FORKS + 1)
+        count = integer("n", n, least=1, most=MOST_FORKS)
         return [self._with(native) for native in self._native.fork(count)]
 
     def reset(self) -> None:

@@ -239,7 +239,7 @@ CALLS: dict[str, tuple[Callable[[Sampler], Any], str]] = {
     "fork into 0": (lambda s: s.fork(0), "n must"),
     "fork into a float": (lambda s: s.fork(2.0), "n must"),  # type: ignore[arg-type]
     "fork into too many": (lambda s: s.fork(HUGE), "n must"),
-    "fork into more than there is room for": (lambda s: s.fork(10**9), r"n must be .* \[1, 65537\), got 1000000000"),
+    "fork into more than there is room for": (lambda s: s.fork(10**9), r"n must be .* \[1, 65536\], got 1000000000"),
     "more logprobs than tokens": (lambda s: s.draw(ROW, logprobs=5), "logprobs"),
     "logprobs -1": (lambda s: s.draw(ROW, logprobs=-1), "logprobs"),
     "logprobs True": (lambda s: s.draw(ROW, logprobs=True), "logprobs"),

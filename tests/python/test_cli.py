@@ -227,7 +227,7 @@ def test_every_parameter_has_a_flag_that_reaches_it(run, monkeypatch, name):
         (["--top-p", "2"], r"--top-p must be in \(0, 1\], got 2.*"),
         (["--seed", "-1"], r"--seed must be .*, got -1"),
         (["--max-tokens", "0"], "--max-tokens must be an integer of at least 1, got 0"),
-        (["-n", "0"], r"-n must be an integer in \[1, 65537\), got 0"),
+        (["-n", "0"], r"-n must be an integer in \[1, 65536\], got 0"),
         (["--stop", ""], r"--stop must not be empty.*"),
         (["--deadline", "-1"], r"--deadline must be a number of seconds, 0 or more, got -1\.0"),
         (["--logit-bias", "3"], "--logit-bias must be ID=VALUE, got '3'"),

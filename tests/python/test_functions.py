@@ -52,6 +52,15 @@ def test_softmax_is_weight_over_sum_of_weights_to_the_bit(row: np.ndarray, tempe
     np.testing.assert_allclose(got[~seen], want[~seen], rtol=1e-6, atol=2e-45)
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3)])
+def test_no_rows_have_their_shape(shape: tuple[int, ...]) -> None:
+    """What is asked of each row is asked of none, and any number of axes stays."""
+    none = np.zeros(shape, np.float32)
+    assert sortition.softmax(none).shape == sortition.log_softmax(none).shape == shape
+    assert sortition.argmax(none).shape == sortition.entropy(none).shape == shape[:-1]
+    assert sortition.softmax(none, out=none) is none
+
+
 @given(row=finite_logits(), temperature=st.sampled_from([0.1, 0.5, 1.0, 2.0, 100.0]))
 def test_softmax_is_a_distribution_within_a_few_units_of_the_last_place(row: np.ndarray, temperature: float) -> None:
     """Relative to each probability, where it is a normal float32; the sum is 1."""

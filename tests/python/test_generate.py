@@ -245,7 +245,7 @@ def test_a_bad_argument_is_refused_at_the_call(layer, prompt, options, error, me
 @pytest.mark.parametrize("n", [0, -1, 1.0, True, 10**9])
 def test_n_counts_completions(n):
     """From one on."""
-    with pytest.raises(ParameterError, match=rf"n must be an integer in \[1, 65537\), got {n}"):
+    with pytest.raises(ParameterError, match=rf"n must be an integer in \[1, 65536\], got {n}"):
         generate(coin_model(), [0], n=n)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sortition import NoCandidateError, ParameterError, Profile, Sampler, SamplingParams
+from sortition.reference.pipeline import Request, heat
 from sortition.reference.weights import weights
 
 WEATHER = np.log(np.array([0.42, 0.18, 0.10, 0.30, 0.0], np.float64), where=[1, 1, 1, 1, 0], out=np.full(5, -np.inf))
@@ -54,6 +55,15 @@ def test_every_token_has_one_fate() -> None:
 def test_the_limit_is_the_number_that_the_stage_went_by(params: dict[str, object], limit: float) -> None:
     """A temperature, a score, a probability, a surprise."""
     assert traced(WEATHER, **params).steps[-1].limit == pytest.approx(limit, rel=1e-5)
+
+
+@pytest.mark.parametrize("row", [[1.0, 0.0, 0.5], [100.0, 0.0, -1000.0], [0.0, 0.0]])
+def test_a_temperature_that_follows_the_entropy_is_finite(row: list[float]) -> None:
+    """Also where its range reaches beyond float64: no limit is infinite or, beside no entropy at all, NaN."""
+    (step,) = traced(row, temperature=1e308, dynatemp_range=1e308).steps
+    asked = Request(params={"temperature": 1e308, "dynatemp_range": 1e308})
+    assert step.limit == pytest.approx(heat(np.array(row, np.float32), asked), rel=1e-6)
+    assert math.isfinite(step.limit)
 
 
 def test_a_stage_that_does_nothing_says_so() -> None:
