@@ -63,12 +63,14 @@ fn prefix(keys: &[u64], sum: f64, needed: f64) -> Option<Edge> {
 /// Where `sum` reaches `needed` as the keys are added, best first; those that it takes are then in front.
 pub(super) fn halved(keys: &mut [u64], mut sum: f64, needed: f64) -> Option<Edge> {
     let (mut rest, mut rank) = (keys, 0);
+    let mut reached = None;
     while rest.len() > 64 {
         let middle = rest.len() / 2;
         rest.select_nth_unstable(middle);
         let (better, worse) = rest.split_at_mut(middle);
         let mass: f64 = better.iter().copied().map(weight).sum();
         if sum + mass >= needed {
+            reached = Some(sum + mass);
             rest = better;
         } else {
             sum += mass;
@@ -77,7 +79,12 @@ pub(super) fn halved(keys: &mut [u64], mut sum: f64, needed: f64) -> Option<Edge
         }
     }
     rest.sort_unstable();
-    prefix(rest, sum, needed).map(|edge| Edge { rank: rank + edge.rank, ..edge })
+    let edge = prefix(rest, sum, needed).or_else(|| {
+        // Rounding: added in another order they reached it, at the end of the rest.
+        let (mass, &last) = reached.zip(rest.last())?;
+        Some(Edge { rank: rest.len(), before: mass - weight(last), mass })
+    })?;
+    Some(Edge { rank: rank + edge.rank, ..edge })
 }
 
 #[cfg(test)]
@@ -95,5 +102,28 @@ mod tests {
             keys.iter().map(|key| u32::try_from(key >> 32).unwrap()).collect::<Vec<_>>()
         );
         assert!(keys.iter().all(|&key| weight(key) == 0.5));
+    }
+
+    /// One by one, best first, the small weights are lost beside the large one; all before it they are not. The order in which
+    /// a half is added up is that of the selection.
+    #[test]
+    fn what_a_half_reaches_is_reached() {
+        let needed = 1.0_f64.next_up();
+        let mut reached = 0;
+        for at in 0..128 {
+            let mut scores: [f32; 128] = std::array::from_fn(|at| f32::from(u8::try_from(at).unwrap()));
+            let mut weights = [f32::from_bits((127 - 54) << 23); 128];
+            (scores[at], weights[at]) = (1000.0, 1.0);
+            let mut keys = Vec::new();
+            fill_keys(&mut keys, &scores, &weights);
+            let mut selected = keys.clone();
+            selected.select_nth_unstable(64);
+            let half: f64 = selected[..64].iter().copied().map(weight).sum();
+            if half >= needed {
+                reached += 1;
+                assert!(halved(&mut keys, 0.0, needed).is_some_and(|edge| edge.rank <= 64 && edge.mass >= needed));
+            }
+        }
+        assert!(reached > 0);
     }
 }
