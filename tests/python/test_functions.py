@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +13,9 @@ import sortition
 from sortition import reference
 from sortition.reference.weights import weights
 from strategies import finite_logits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TABLES = st.integers(1, 3).flatmap(
     lambda rows: st.sampled_from([1, 15, 16, 17, 100]).flatmap(
@@ -50,6 +55,25 @@ def test_softmax_is_weight_over_sum_of_weights_to_the_bit(row: np.ndarray, tempe
     seen = want > 1e-30
     assert got[seen].view(np.uint32).tolist() == want[seen].view(np.uint32).tolist()
     np.testing.assert_allclose(got[~seen], want[~seen], rtol=1e-6, atol=2e-45)
+
+
+@pytest.mark.parametrize("none", [1.0, [], np.zeros((2, 0))], ids=["a number", "no score", "rows of none"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        sortition.argmax,
+        sortition.softmax,
+        sortition.log_softmax,
+        sortition.logsumexp,
+        sortition.entropy,
+        lambda x: sortition.top_k(x, 2),
+        lambda x: sortition.top_p(x, 0.5),
+    ],
+)
+def test_what_has_no_scores_is_called_by_its_name(function: Callable[[Any], Any], none: Any) -> None:
+    """That of the argument."""
+    with pytest.raises(sortition.LogitsError, match=r"^x must have at least one score along the last axis, got shape "):
+        function(none)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3)])
