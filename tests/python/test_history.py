@@ -157,7 +157,7 @@ REFUSED = {
     "dry_breakers must be sequences of at least one token, got an empty one": {"dry_breakers": [[]]},
     "bad_words must be a collection of sequences of token ids, got [1, 2]": {"bad_words": [1, 2]},
     "dry_breakers must be a collection of sequences of token ids, got ['\\n']": {"dry_breakers": ["\n"]},
-    "bad_words must be an integer in [0, 4294967296), got -1": {"bad_words": [[-1]]},
+    "bad_words must be a collection of sequences of token ids in [0, 2^32), got -1 in [-1]": {"bad_words": [[-1]]},
 }
 
 
