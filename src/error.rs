@@ -30,7 +30,7 @@ pub enum Error {
         vocab: usize,
     },
     /// A row without scores, or with fewer than the vocabulary has tokens.
-    #[error("{}a row must have {expected} scores, got {got}", in_row(*row))]
+    #[error("{}a row of logits must have {expected} scores, got {got}", in_row(*row))]
     RowLength {
         /// Which row of the batch.
         row: Option<usize>,

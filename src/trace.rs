@@ -106,7 +106,9 @@ impl Trace {
         let (before, after) = (came.len(), self.left.len());
         let by_rank = stage.kind() == Kind::Cut && before > after;
         let least = || by_rank.then(|| f64::from(candidates.least()));
-        self.steps.push(Step { stage, before, after, mass, limit: limit.or_else(least) });
+        // What is beyond all numbers limits nothing, and has no place in JSON.
+        let limit = limit.or_else(least).map(|limit| limit.clamp(f64::MIN, f64::MAX));
+        self.steps.push(Step { stage, before, after, mass, limit });
     }
 }
 

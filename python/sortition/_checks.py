@@ -97,7 +97,12 @@ def number(name: str, value: Any) -> float:
 
 def real(value: Any) -> float | None:
     """A number as a float, infinite if it is beyond all finite ones; ``None`` for what is none."""
-    if isinstance(value, (bool, np.bool_, str, bytes, np.complexfloating)) or getattr(value, "ndim", False):
+    if isinstance(value, (bool, np.bool_, np.complexfloating)) or getattr(value, "ndim", False) or is_masked(value):
+        return None
+    if isinstance(value, np.ndarray) and value.dtype.kind in "bcOSUmM":
+        return None
+    # float() also reads text and buffers.
+    if not (hasattr(type(value), "__float__") or hasattr(type(value), "__index__")):
         return None
     try:
         return float(value)
@@ -117,7 +122,7 @@ def integer(
         legal = f"an integer in [{least}, {below})"
     else:
         legal = "an integer" if least is None else f"an integer of at least {least}"
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, (bool, np.bool_)) or is_masked(value):
         refuse(name, legal, value)
     try:
         checked = operator.index(value)
@@ -131,7 +136,7 @@ def integer(
 def token(name: str, legal: str, value: Any, whole: Any) -> int:
     """A token id in a collection, which an error shows as well."""
     try:
-        found = -1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+        found = -1 if isinstance(value, (bool, np.bool_)) or is_masked(value) else operator.index(value)
     except TypeError:
         found = -1
     if not 0 <= found < 2**32:

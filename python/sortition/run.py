@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition._checks import Words, integer, ordered, refuse
+from sortition._checks import Words, integer, ordered, refuse, shown
 from sortition.completion import Chunk, Completion, Timings
 from sortition.decode import (
     check_cancel,
@@ -266,7 +266,7 @@ def _prompt_ids(tokenizer: Any, prompt: str | Iterable[int]) -> list[int]:
             refuse("prompt", legal, Words(f"{type(prompt).__name__}: decode them first, as by .decode()"))
         ids = check_ids("prompt", ordered("prompt", legal, prompt))
     if not ids:
-        msg = f"prompt must hold at least one token, got {prompt!r}: the first scores come from the last token"
+        msg = f"prompt must hold at least one token, got {shown(prompt)}: the first scores come from the last token"
         raise ParameterError(msg)
     return ids
 

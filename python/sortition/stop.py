@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from sortition._checks import shown
 from sortition.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -174,12 +175,12 @@ def _checked(stop: Iterable[str] | str) -> tuple[str, ...]:
     try:
         items = iter((stop,) if isinstance(stop, str) else stop)
     except TypeError:
-        msg = f"stop must be strings, got {stop!r}"
+        msg = f"stop must be strings, got {shown(stop)}"
         raise ParameterError(msg) from None
     strings = tuple(items)
     for index, string in enumerate(strings):
         if not isinstance(string, str):
-            msg = f"stop[{index}] must be a string, got {string!r}"
+            msg = f"stop[{index}] must be a string, got {shown(string)}"
             raise ParameterError(msg)
         if not string:
             msg = f"stop[{index}] must not be empty: an empty string would stop before the first token"

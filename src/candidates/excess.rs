@@ -15,12 +15,14 @@ impl Candidates<'_> {
         }
         let total = self.total();
         let (mut x, mut weight) = ([x], [0.0]);
-        if total.shift != 0.0 {
+        let base = Base::new(self.temperature);
+        if let Some(shift) = total.shift {
             let score = x;
-            self.kernels.shift(&score, total.shift, &mut x);
+            self.kernels.shift(&score, shift, &mut x);
+            base.lift(&mut x);
         }
         let (_, top) = self.weighed(total);
-        self.kernels.weights(&x, Base::new(self.temperature), top, &mut weight);
+        self.kernels.weights(&x, base, top, &mut weight);
         f64::from(weight[0]) / total.sum
     }
 

@@ -75,10 +75,28 @@ impl Candidates<'_> {
             }
             self.settle();
         } else if !or_nothing {
-            self.keep_best(min_keep);
+            self.keep_best_and_protected(count, protect, min_keep, &mut gone);
         }
         self.scratch.gone = gone;
         math::exp(log_limit)
+    }
+
+    /// Keeps the best `min_keep`, and the protected of the first `likely`, which were just gathered.
+    fn keep_best_and_protected(&mut self, likely: usize, protect: &[u32], min_keep: usize, gone: &mut Vec<u32>) {
+        let values = &self.scratch.values;
+        gone.clear();
+        gone.extend((0_u32..).take(likely));
+        gone.sort_unstable_by(|&a, &b| values[b as usize].total_cmp(&values[a as usize]).then(a.cmp(&b)));
+        gone.drain(..min_keep.min(likely));
+        for at in &mut *gone {
+            *at = self.id(self.scratch.indices[*at as usize] as usize);
+        }
+        gone.retain(|id| !protect.contains(id));
+        self.keep_best(min_keep.max(likely));
+        for &id in &*gone {
+            self.change(id, |_| f32::NEG_INFINITY);
+        }
+        self.settle();
     }
 
     /// The least score that has at least the probability `e^log_limit`, within rounding; `None` if no candidate has it,

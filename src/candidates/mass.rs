@@ -5,12 +5,12 @@ use crate::error::Error;
 use crate::kernels::{Base, Block, Kernels, ROUGH, split};
 use crate::scores::Scores;
 
-/// The sum of all weights, of scores from which `shift` was taken first, and the largest of them.
+/// The sum of all weights, of scores from which `shift` was taken first if there is one, and the largest of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Total {
     pub(super) sum: f64,
     pub(super) largest: f64,
-    pub(super) shift: f32,
+    pub(super) shift: Option<f32>,
     /// By how much `sum`, and the blocks' sums up to any block, may be wrong: zero, or [`ROUGH`] of `sum`.
     pub(super) error: f64,
     /// The power of two that weights are relative to.
@@ -41,7 +41,7 @@ pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]
         block.sum *= power(block.exponent - exponent);
         sum += block.sum;
     }
-    Total { sum, largest: largest[0].into(), shift: 0.0, error: 0.0, exponent }
+    Total { sum, largest: largest[0].into(), shift: None, error: 0.0, exponent }
 }
 
 /// Writes the probabilities of a row that is not empty, at a temperature above zero.
@@ -137,8 +137,9 @@ impl Candidates<'_> {
             // The digits of x · c that matter would be lost. Rows like this are rare: two more passes do not hurt.
             shifted.resize(scores.len(), 0.0);
             self.kernels.shift(scores, self.max, shifted);
+            base.lift(shifted);
             self.kernels.mass(&*shifted, base, blocks);
-            let total = Total { shift: self.max, ..join(self.kernels, base, 0.0, blocks) };
+            let total = Total { shift: Some(self.max), ..join(self.kernels, base, 0.0, blocks) };
             self.kernels.scan(scores, blocks);
             total
         };
@@ -148,7 +149,7 @@ impl Candidates<'_> {
 
     /// The scores that weights are made of, and the largest of them.
     pub(super) fn weighed(&self, total: Total) -> (Scores<'_>, f32) {
-        if total.shift == 0.0 { (self.scores(), self.max) } else { (Scores::F32(&self.scratch.shifted), 0.0) }
+        if total.shift.is_none() { (self.scores(), self.max) } else { (Scores::F32(&self.scratch.shifted), 0.0) }
     }
 
     /// The first token in id order whose cumulative weight exceeds `coin · total`; `coin` in `[0, 1)`,
@@ -220,7 +221,8 @@ impl Candidates<'_> {
         self.carry_out();
         let total = self.total();
         let (scores, max) = self.weighed(total);
-        self.kernels.moment(scores, Base::new(self.temperature), max) / total.sum
+        let base = Base::new(self.temperature);
+        base.lowered(self.kernels.moment(scores, base, max)) / total.sum
     }
 
     /// Writes the weights of the first `count` gathered scores into the scratch floats; they add up with
@@ -230,15 +232,16 @@ impl Candidates<'_> {
         let max = self.max;
         let Scratch { values, floats, shifted, .. } = &mut *self.scratch;
         super::grow(floats, count);
-        if total.shift == 0.0 {
-            self.kernels.weights(&values[..count], base, max, &mut floats[..count]);
-        } else {
+        if let Some(shift) = total.shift {
             // In the shifted scores the gathered ones have other values: shift those as well, behind the row's.
             let at = shifted.len();
             shifted.resize(at + count, 0.0);
-            self.kernels.shift(&values[..count], total.shift, &mut shifted[at..]);
+            self.kernels.shift(&values[..count], shift, &mut shifted[at..]);
+            base.lift(&mut shifted[at..]);
             self.kernels.weights(&shifted[at..], base, 0.0, &mut floats[..count]);
             shifted.truncate(at);
+        } else {
+            self.kernels.weights(&values[..count], base, max, &mut floats[..count]);
         }
     }
 }

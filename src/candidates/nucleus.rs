@@ -52,7 +52,7 @@ impl Candidates<'_> {
                 continue;
             }
             let whole = parts == length || length <= FEW;
-            if whole && length > FEW && total.shift == 0.0 {
+            if whole && length > FEW && total.shift.is_none() {
                 let rest = (needed - heavy.mass) / (total.sum - heavy.mass);
                 if self.keep_flat(p, min_keep, heavy.bound, rest) {
                     return true;

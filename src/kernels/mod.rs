@@ -58,28 +58,47 @@ pub(crate) struct Read {
     pub(crate) nan: bool,
 }
 
-/// The factor between a score and the logarithm to base two of its weight, `log2(e) / T`, in two floats.
+/// The factor between a score and the logarithm to base two of its weight, `log2(e) / T`, in two floats. Where it would be
+/// beyond all floats, scores are first measured from the largest and then lifted: see [`Base::lift`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Base {
     pub(crate) high: f32,
     pub(crate) low: f32,
     factor: f64,
+    lifted: bool,
 }
 
 impl Base {
     /// The largest `|x · factor|` at which the split into integer and fraction keeps every digit.
     const REACH: f64 = 32_768.0;
 
+    const LIFT: f32 = 1_073_741_824.0;
+
     /// For a temperature above zero.
     pub(crate) fn new(temperature: f64) -> Self {
-        let factor = (std::f64::consts::LOG2_E / temperature).min(f64::from(f32::MAX));
+        let factor = std::f64::consts::LOG2_E / temperature;
+        let lifted = factor > f64::from(f32::MAX);
+        // Lifted, the least difference of two floats leaves no weight at the largest factor.
+        let factor = if lifted { (factor / f64::from(Self::LIFT)).min(f64::from(f32::MAX)) } else { factor };
         let [high, low] = split(factor);
-        Self { high, low, factor }
+        Self { high, low, factor, lifted }
+    }
+
+    /// Multiplies scores that are measured from the largest, if the factor is that of such.
+    pub(crate) fn lift(self, xs: &mut [f32]) {
+        if self.lifted {
+            xs.iter_mut().filter(|x| **x > f32::NEG_INFINITY).for_each(|x| *x = (*x * Self::LIFT).max(f32::MIN));
+        }
+    }
+
+    /// A mean of such scores, as one of scores that are not lifted.
+    pub(crate) fn lowered(self, mean: f64) -> f64 {
+        if self.lifted { mean / f64::from(Self::LIFT) } else { mean }
     }
 
     /// Whether a row whose largest score is `max` can be weighed as it stands.
     pub(crate) fn covers(self, max: f32) -> bool {
-        (f64::from(max) * self.factor).abs() <= Self::REACH
+        !self.lifted && (f64::from(max) * self.factor).abs() <= Self::REACH
     }
 
     /// Whether scores of which the largest is `max` can be weighed as part of a row that is covered. Those that lie above are

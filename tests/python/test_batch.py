@@ -300,7 +300,7 @@ def test_the_same_sampler_twice_is_refused() -> None:
         ({"logits": ROWS[None]}, st.LogitsError, r"logits must have the shape \(rows, vocab\), got \(1, 4, 40\)"),
         ({"logits": ROWS[:3]}, st.ParameterError, "samplers must be one for each row of logits, got 4 for 3 rows"),
         ({"logits": [[1, 2], [1]]}, st.LogitsError, "logits must be rows of one length"),
-        ({"logits": ROWS[:, :0]}, st.LogitsError, "row 0: a row must have"),
+        ({"logits": ROWS[:, :0]}, st.LogitsError, "row 0: a row of logits must have"),
         (
             {"mask": np.zeros((3, 2), np.int32)},
             st.ParameterError,

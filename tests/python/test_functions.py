@@ -95,6 +95,21 @@ def test_softmax_is_a_distribution_within_a_few_units_of_the_last_place(row: np.
     assert float(got.sum(dtype=np.float64)) == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-37])
+def test_temperatures_below_all_normal_floats(scale: float) -> None:
+    """Denormal scores are as far apart as others are at temperatures as much larger; of equals each has its share."""
+    for temperature in (1e-37, 1e-39, 1e-42, 1e-45, 5e-324):
+        row = np.array([0.5, 1.0, 1.0, 0.0, -np.inf, 1 - 2**-22], np.float32) * np.float32(scale)
+        with np.errstate(over="ignore"):
+            exact = np.exp((row.astype(np.float64) - float(row.max())) / temperature)
+        exact /= exact.sum()
+        assert np.allclose(exact, sortition.softmax(row, temperature=temperature), rtol=1e-6, atol=1e-40)
+        assert np.allclose(exact, reference.softmax(row, temperature), rtol=1e-6, atol=1e-40)
+        drawn = sortition.sample(np.tile(row, (4000, 1)), temperature=temperature, seed=1)
+        assert exact[drawn].min() > 0
+        assert abs(np.mean(drawn == 1) - exact[1]) < 0.045  # 5.7 deviations at a half: one false alarm in 80 million
+
+
 @pytest.mark.parametrize("temperature", [1e-4, 1.0, 3.0])
 def test_a_row_at_the_limit_of_what_can_be_weighed_as_it_stands_keeps_its_mass(temperature: float) -> None:
     """Below -2^15 ln 2 · T weights are measured from the best score: here that is above, and most others are below."""

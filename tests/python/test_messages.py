@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import dataclasses
 import decimal
 import fractions
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TABLE = np.stack([ROW, ROW])
+TRUE = np.ones((), np.bool_)
 
 
 class _Index:
@@ -62,7 +64,8 @@ COLLECTIONS: tuple[Any, ...] = (
 ARRAYS: tuple[Any, ...] = (
     *(np.array(1), np.array(0.5), np.array("a"), np.array(None), np.array([]), np.zeros((0, 3)), np.array([1])),
     *(np.array([0.5]), np.array([[1, 2], [3, 4]]), np.array([1.5]), np.array(["dry"]), np.array([None])),
-    np.ma.array([1, 2], mask=[0, 1]),
+    *(np.ma.array([1, 2], mask=[0, 1]), np.ma.array(3, mask=True), np.ma.array(0.5, mask=True)),
+    *(np.array("0.5"), np.array(b"0.5"), TRUE, array.array("B", b"1")),
 )
 REST: tuple[Any, ...] = (None, object(), type, Ellipsis, NotImplemented, lambda _: 1)
 
@@ -101,6 +104,52 @@ def test_a_parameter_is_taken_or_refused_in_its_own_name(name: str) -> None:
         assert SamplingParams(**params.to_dict()) == params
         error = refusal(Sampler(dataclasses.replace(params, seed=1)).sample, ROW)
         assert error is None or str(error).startswith(name) or isinstance(error, st.NoCandidateError)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("0.5", b"0.5", bytearray(b"12"), memoryview(b"12"), array.array("B", b"1"), True, TRUE),
+        *(np.array("0.5"), np.array(b"0.5"), np.array(1j), np.ma.array(0.5, mask=True)),
+    ],
+    ids=repr,
+)
+def test_what_only_looks_like_a_number_is_none(value: Any) -> None:
+    """Text, buffers, truth values, and what is masked."""
+    for call in (
+        lambda: SamplingParams(temperature=value),
+        lambda: SamplingParams(top_k=value),
+        lambda: SamplingParams(logit_bias={1: value}),
+        lambda: SamplingParams(logit_bias={1: 1.0}, seed=value),
+        lambda: st.softmax(ROW, temperature=value),
+        lambda: sampler().accept(value),
+    ):
+        with pytest.raises(ParameterError, match=", got "):
+            call()
+    masked = np.ma.array(3, mask=True)
+    for call in (lambda: SamplingParams(top_k=masked), lambda: SamplingParams(suppress=[masked])):
+        with pytest.raises(ParameterError, match=", got "):
+            call()
+
+
+class _Unshown:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+    def __iter__(self) -> Any:
+        return iter([self])
+
+
+def test_what_cannot_be_shown_is_refused_as_well() -> None:
+    """By its type."""
+    model = st.ScriptedModel.from_pieces(["a"])
+    for call in (
+        lambda: st.load(_Unshown()),  # type: ignore[arg-type]
+        lambda: st.generate(model, "a", stop=_Unshown()),  # type: ignore[arg-type]
+        lambda: st.generate(model, "a", stop=[_Unshown()]),  # type: ignore[list-item]
+    ):
+        with pytest.raises(ParameterError, match="got a value of type _Unshown"):
+            call()
 
 
 def sampler() -> Sampler:

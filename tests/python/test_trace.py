@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -97,6 +98,21 @@ def test_a_trace_goes_through_strict_json() -> None:
     steps = json.loads(json.dumps(draw.to_dict(), allow_nan=False))["trace"]["steps"]
     assert steps[0]["stage"] == "top_k"
     assert steps[0]["after"] == 2
+
+
+@pytest.mark.parametrize(
+    ("params", "row"),
+    [
+        ({"temperature": 1e308, "min_p": 0.1}, [1.0, 0.0, -3.0]),
+        ({"top_n_sigma": 1e308}, [3.4e38, -3.4e38, 0.0]),
+    ],
+    ids=str,
+)
+def test_a_limit_beyond_all_numbers_is_the_largest(params: dict[str, float], row: list[float]) -> None:
+    """It goes through strict JSON too."""
+    draw = Sampler(SamplingParams(**params)).draw(np.array(row, np.float32), trace=True)
+    steps = json.loads(json.dumps(draw.to_dict(), allow_nan=False))["trace"]["steps"]
+    assert max(abs(step["limit"]) for step in steps) == sys.float_info.max
 
 
 def test_a_token_beyond_the_vocabulary_has_no_fate() -> None:

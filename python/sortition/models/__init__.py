@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from sortition._checks import shown
 from sortition.errors import ParameterError
 from sortition.models.protocol import Forkable, Model, TextModel, Tokenizer, Truncatable
 from sortition.models.scripted import PieceTokenizer, ScriptedModel
@@ -38,7 +39,7 @@ def load(name: str) -> TextModel:
         MissingExtra: a library or the file of the model is not installed; the message says how to get it.
     """
     if not isinstance(name, str) or name not in _MODELS:
-        msg = f"model must be one of {', '.join(map(repr, _MODELS))}, got {name!r}"
+        msg = f"model must be one of {', '.join(map(repr, _MODELS))}, got {shown(name)}"
         raise ParameterError(msg)
     opener: Callable[[], TextModel] = import_module(_MODELS[name]).load
     return opener()

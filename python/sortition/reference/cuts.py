@@ -287,7 +287,8 @@ def xtc(
 
     From text-generation-webui, pull request 6335. A threshold above 1/2, or a single likely token, excludes nothing. If
     several are the least likely, the one with the lowest id stays. A protected id counts as likely but is never
-    excluded. With `or_nothing`, nothing is excluded if fewer than `min_keep` would be left.
+    excluded. If fewer than `min_keep` would be left, the best `min_keep` and the protected ids stay instead; with
+    `or_nothing`, all do.
 
     >>> xtc(np.log(np.array([0.5, 0.3, 0.15, 0.05], np.float32)), 1.0, 0.1)
     array([False, False,  True,  True])
@@ -301,7 +302,9 @@ def xtc(
     left[[i for i in ids if i != least and i not in protect]] = False
     if or_nothing and int(left.sum()) < min_keep:
         return keep
-    return at_least(scores, left, min_keep)
+    kept = at_least(scores, left, min_keep)
+    kept[[i for i in ids if i in protect]] = True
+    return kept
 
 
 def reaching(mass: Floats, goal: float, *, exceed: bool = False) -> int:

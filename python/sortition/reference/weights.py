@@ -52,11 +52,14 @@ def weights(scores: Scores, temperature: float = 1.0) -> Scores:
     >>> weights(np.log(np.array([8, 4], np.float32)))
     array([0.5 , 0.25], dtype=float32)
     """
-    c = min(LOG2_E / temperature, FLOAT32_MAX)
+    c = LOG2_E / temperature
+    lift = 2.0**30 if c > FLOAT32_MAX else 1.0  # float32 has no such factor, but one for scores as much larger
+    c = min(c / lift, FLOAT32_MAX)
     best = scores.max()
-    if abs(float(best)) * c > 2.0**15:  # x * c would lose the digits that tell scores apart: measure from the best
+    # x * c may lose the digits that tell scores apart: then measure from the best
+    if lift > 1 or abs(float(best)) * c > 2.0**15:
         with np.errstate(over="ignore"):
-            scores = clamped(scores - best, scores)
+            scores = clamped(clamped(scores - best, scores) * np.float32(lift), scores)
         best = np.float32(0)
     hi = np.float32(c)
     lo = np.float32(c - float(hi))
