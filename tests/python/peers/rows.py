@@ -84,7 +84,8 @@ def neighbours(
 ) -> Iterator[tuple[Mapping[str, Any], Row]]:
     """The same with one limit moved; with the better half of the kept moved against the other; with all scores shaken.
 
-    Equal scores stay equal. The second is for typical, where the best and the worst of the kept compete.
+    Equal scores stay equal. The second is for typical, where the best and the worst of the kept compete. Scores are
+    shaken at random, and every second one against its neighbours.
     """
     margin = MARGIN * max(1.0, len(row.scores) / 2500)
     for name in LIMITS:
@@ -93,6 +94,7 @@ def neighbours(
                 yield {**params, name: min(params[name] * factor, LARGEST.get(name, np.inf))}, row
     values, place = np.unique(row.scores, return_inverse=True)
     upper = values > (row.scores[kept].max() + row.scores[kept].min()) / 2
-    shifts = [upper * 1.0, upper * -1.0, *(rng.choice([-1, 1], len(values)) for _ in range(4))]
+    turns = np.arange(len(values)) % 2 * 2 - 1
+    shifts = [upper * 1.0, upper * -1.0, *(rng.choice([-1, 1], len(values)) for _ in range(4)), turns, -turns]
     for shift in shifts:
         yield params, replace(row, scores=(row.scores + 2 * margin * shift[place]).astype(np.float32))
