@@ -74,13 +74,14 @@ pub(crate) fn map<I: Send, T: Send>(
     effort: impl Fn(&I) -> usize,
     work: impl Fn(I) -> T + Sync,
 ) -> Vec<T> {
-    let most = items.len().min(num_threads()).saturating_sub(1);
+    let threads = num_threads();
+    let most = items.len().min(threads).saturating_sub(1);
     if most == 0 {
         return items.map(work).collect();
     }
     let items: Vec<_> = items.map(|item| (effort(&item), item)).collect();
     let wanted = most.min(items.iter().map(|(effort, _)| effort).sum::<usize>() / WORTH_WAKING);
-    match if wanted == 0 { None } else { helpers(num_threads() - 1) } {
+    match if wanted == 0 { None } else { helpers(threads - 1) } {
         Some(helpers) => share(items, &work, &helpers, wanted),
         None => items.into_iter().map(|(_, item)| work(item)).collect(),
     }
@@ -120,7 +121,7 @@ struct Places<'h> {
 }
 
 impl<'h> Places<'h> {
-    /// As many as are wanted, if as many are free.
+    /// As many as are wanted, or all that are free.
     fn new(free: &'h AtomicUsize, wanted: usize) -> Self {
         let taken = free.fetch_update(Ordering::Acquire, Ordering::Relaxed, |free| Some(free - free.min(wanted)));
         Self { free, count: taken.map_or(0, |free| free.min(wanted)) }
@@ -145,7 +146,7 @@ fn helpers(count: usize) -> Option<Arc<Helpers>> {
             Some(Arc::clone(helpers))
         }
         other => {
-            // Dropping a pool waits for its threads, which a forked child does not have.
+            // Dropping a pool wakes its threads, which a forked child does not have, by locks that they may have held.
             if let Some(helpers) = other
                 && helpers.process != process
             {

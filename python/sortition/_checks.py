@@ -97,9 +97,9 @@ def number(name: str, value: Any) -> float:
 
 def real(value: Any) -> float | None:
     """A number as a float, infinite if it is beyond all finite ones; ``None`` for what is none."""
-    if isinstance(value, (bool, np.bool_, np.complexfloating)) or getattr(value, "ndim", False) or is_masked(value):
+    if isinstance(value, bool) or getattr(value, "ndim", False) or is_masked(value):
         return None
-    if isinstance(value, np.ndarray) and value.dtype.kind in "bcOSUmM":
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "bcOSUmM":
         return None
     # float() also reads text and buffers.
     if not (hasattr(type(value), "__float__") or hasattr(type(value), "__index__")):

@@ -3,7 +3,8 @@
 //! `P >= limit` is `x >= max + T · (ln limit + ln Z)`, where `Z` is the sum of the weights relative to the largest. Limits
 //! come as logarithms, so that none is too small to be told from zero.
 
-use super::{Candidates, MET};
+use super::cuts::descending;
+use super::{Candidates, MET, Scratch};
 use crate::kernels::ceil;
 use crate::math;
 
@@ -75,24 +76,27 @@ impl Candidates<'_> {
             }
             self.settle();
         } else if !or_nothing {
-            self.keep_best_and_protected(count, protect, min_keep, &mut gone);
+            self.keep_best_and_protected(protect, min_keep, &mut gone);
         }
         self.scratch.gone = gone;
         math::exp(log_limit)
     }
 
-    /// Keeps the best `min_keep`, and the protected of the first `likely`, which were just gathered.
-    fn keep_best_and_protected(&mut self, likely: usize, protect: &[u32], min_keep: usize, gone: &mut Vec<u32>) {
-        let values = &self.scratch.values;
+    /// Keeps the best `min_keep` and the protected ids. The buffer is for those that go.
+    fn keep_best_and_protected(&mut self, protect: &[u32], min_keep: usize, gone: &mut Vec<u32>) {
+        let count = self.gather(f32::MIN);
+        if min_keep >= count {
+            return;
+        }
+        let Scratch { values, indices, .. } = &*self.scratch;
         gone.clear();
-        gone.extend((0_u32..).take(likely));
-        gone.sort_unstable_by(|&a, &b| values[b as usize].total_cmp(&values[a as usize]).then(a.cmp(&b)));
-        gone.drain(..min_keep.min(likely));
+        gone.extend((0_u32..).take(count));
+        gone.select_nth_unstable_by_key(min_keep, |&at| (descending(values[at as usize]), at));
+        gone.drain(..min_keep);
         for at in &mut *gone {
-            *at = self.id(self.scratch.indices[*at as usize] as usize);
+            *at = self.id(indices[*at as usize] as usize);
         }
         gone.retain(|id| !protect.contains(id));
-        self.keep_best(min_keep.max(likely));
         for &id in &*gone {
             self.change(id, |_| f32::NEG_INFINITY);
         }

@@ -72,6 +72,7 @@ impl Base {
     /// The largest `|x · factor|` at which the split into integer and fraction keeps every digit.
     const REACH: f64 = 32_768.0;
 
+    /// So much that the least difference of two floats, 2^-149, makes 2^9 of the largest factor: no weight is left.
     const LIFT: f32 = 1_073_741_824.0;
 
     /// For a temperature above zero.

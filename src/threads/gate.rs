@@ -18,7 +18,7 @@ const CLOSED: usize = 1 << (usize::BITS - 1);
 /// How often a lender looks before it sleeps: some microseconds, in which most helpers are done.
 const LOOKS: usize = 200;
 
-/// Does `work` here, and at the same time in each of so many helpers that comes before it is done here; `spawn` sends for
+/// Does `work` here, and at the same time in those of so many helpers that come before it is done here; `spawn` sends for
 /// one. Returns when the last is done.
 ///
 /// # Panics
@@ -50,16 +50,17 @@ struct Gate {
     work: *const (),
     /// Does the work.
     ///
-    /// Safety: it is there.
+    /// Safety: `work` is still there.
     call: unsafe fn(*const ()),
     /// Whether it is closed, and how many helpers are inside.
     state: AtomicUsize,
-    /// Of a helper.
+    /// What the first helper that panicked did so with.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     lender: Thread,
 }
 
-// SAFETY: the work, which alone keeps the gate from being so by itself, is `Sync`: `lend` demands it.
+// SAFETY: only the pointer keeps the gate from being so by itself. Threads share what it points to, which is `Sync`: `lend`
+// demands it.
 unsafe impl Send for Gate {}
 // SAFETY: as above.
 unsafe impl Sync for Gate {}
@@ -87,7 +88,12 @@ impl Gate {
             unsafe { (self.call)(self.work) }
         });
         if let Err(panic) = catch_unwind(work) {
-            *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+            let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.is_none() {
+                *first = Some(panic);
+            } else {
+                std::mem::forget(panic); // to drop it may panic, and the lender would wait for ever
+            }
         }
         // Released, so that the lender sees what was done here.
         if self.state.fetch_sub(1, Ordering::Release) == CLOSED + 1 {

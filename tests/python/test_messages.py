@@ -111,6 +111,7 @@ def test_a_parameter_is_taken_or_refused_in_its_own_name(name: str) -> None:
     [
         *("0.5", b"0.5", bytearray(b"12"), memoryview(b"12"), array.array("B", b"1"), True, TRUE),
         *(np.array("0.5"), np.array(b"0.5"), np.array(1j), np.ma.array(0.5, mask=True)),
+        *(np.str_("0.5"), np.bytes_(b"0.5"), np.timedelta64(5), np.datetime64(5, "ns"), np.complex64(1)),
     ],
     ids=repr,
 )

@@ -288,7 +288,7 @@ def xtc(
     From text-generation-webui, pull request 6335. A threshold above 1/2, or a single likely token, excludes nothing. If
     several are the least likely, the one with the lowest id stays. A protected id counts as likely but is never
     excluded. If fewer than `min_keep` would be left, the best `min_keep` and the protected ids stay instead; with
-    `or_nothing`, all do.
+    `or_nothing`, all candidates do.
 
     >>> xtc(np.log(np.array([0.5, 0.3, 0.15, 0.05], np.float32)), 1.0, 0.1)
     array([False, False,  True,  True])
@@ -303,7 +303,7 @@ def xtc(
     if or_nothing and int(left.sum()) < min_keep:
         return keep
     kept = at_least(scores, left, min_keep)
-    kept[[i for i in ids if i in protect]] = True
+    kept[[i for i in protect if keep[i]]] = True
     return kept
 
 

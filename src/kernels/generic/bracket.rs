@@ -13,7 +13,7 @@ use crate::kernels::{Base, Block, Bracket, Part, Read};
 /// have room for them and [`LANES`] more.
 ///
 /// Not `EXACT`, four weights at a time are added in `f32` first: the sums are then right within [`super::mass::ROUGH`],
-/// relative. Reading ends before a panel with a score above the ceiling: what stands for it and behind is then not to be read.
+/// relative. Reading ends before a panel with a score above the ceiling: what stands in `blocks` and `parts` from there on is then of no use.
 #[inline(always)]
 pub(crate) fn bracket<S: Simd, E: Element, const EXACT: bool>(
     s: S,
