@@ -1,6 +1,6 @@
 """The table's rows for pytest-benchmark: this package and whatever of its rivals is installed, one vocabulary, one row.
 
-python -m pytest benches/python --benchmark-group-by=param:name
+cd benches/python; python -m pytest --benchmark-group-by=param:name
 
 The whole table, with the memory pass and everything in one report, is `make bench`.
 """
