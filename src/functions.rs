@@ -149,7 +149,7 @@ pub fn top_p<'a>(row: impl Into<Scores<'a>>, p: f64) -> Result<Vec<u32>, Error> 
     if !(p > 0.0 && p <= 1.0) {
         return Err(Error::Range { name: "p", range: "in (0, 1]", value: p.to_string() });
     }
-    with(row.into(), if p < 1.0 { Sums::Nucleus(1.0, p) } else { Sums::None }, |candidates| {
+    with(row.into(), Sums::None, |candidates| {
         if p < 1.0 {
             candidates.keep_mass(p, 1);
         }

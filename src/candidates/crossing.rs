@@ -75,7 +75,7 @@ impl Candidates<'_> {
             let whole = self.all_at_once(parts);
             let bound = if whole { f32::MIN } else { self.bound(parts) };
             let count = self.gather(bound);
-            self.weigh_gathered(count, total);
+            self.weigh_gathered(count, total.shift);
             let Scratch { values, floats, tied, .. } = &mut *self.scratch;
             let least = self.kernels.least(&values[..count]);
             let farthest = distance(self.max, max, question.center).max(distance(least, max, question.center));

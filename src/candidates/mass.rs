@@ -11,16 +11,35 @@ pub(super) struct Total {
     pub(super) sum: f64,
     pub(super) largest: f64,
     pub(super) shift: Option<f32>,
-    /// By how much `sum`, and the blocks' sums up to any block, may be wrong: zero, or [`ROUGH`] of `sum`.
-    pub(super) error: f64,
+    pub(super) precision: Precision,
     /// The power of two that weights are relative to.
     pub(super) exponent: i32,
+}
+
+/// How right a total is, and the blocks' sums that it is made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Precision {
+    Exact,
+    /// Every block within [`ROUGH`], relative.
+    Rough,
+    /// Some blocks are estimates; all errors together are at most this.
+    Estimated(f64),
 }
 
 impl Total {
     /// The same, of sums by the rough kernel.
     pub(super) fn rough(self) -> Self {
-        Self { error: self.sum * ROUGH, ..self }
+        Self { precision: Precision::Rough, ..self }
+    }
+
+    /// By how much `share · sum - before` may be wrong, where `before` is the sum of some of the blocks, or of nothing. What
+    /// is before enters both terms, with one error.
+    pub(super) fn doubt(self, share: f64, before: f64) -> f64 {
+        match self.precision {
+            Precision::Exact => 0.0,
+            Precision::Rough => ROUGH * (share * (self.sum - before) + (1.0 - share) * before),
+            Precision::Estimated(error) => error * share.max(1.0 - share),
+        }
     }
 
     /// The logarithm of the sum relative to the largest weight: zero exactly when nothing else weighs anything, as the error
@@ -41,7 +60,7 @@ pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]
         block.sum *= power(block.exponent - exponent);
         sum += block.sum;
     }
-    Total { sum, largest: largest[0].into(), shift: None, error: 0.0, exponent }
+    Total { sum, largest: largest[0].into(), shift: None, precision: Precision::Exact, exponent }
 }
 
 /// Writes the probabilities of a row that is not empty, at a temperature above zero.
@@ -88,22 +107,15 @@ pub(super) fn power(n: i32) -> f64 {
 }
 
 impl Candidates<'_> {
-    /// The sum of all weights, rough if that is what is known or quicker. There must be a candidate.
-    pub(super) fn rough_total(&mut self) -> Total {
+    /// The sum of all weights, for a draw: as it is known, or else as good as is quick. There must be a candidate.
+    fn rough_total(&mut self) -> Total {
         let base = Base::new(self.temperature);
         match self.total {
             Some(total) => total,
             None if !base.covers(self.max) => self.total(),
             None => {
                 self.whole();
-                let scores = scores(self.input, self.store, self.view);
-                let blocks = &mut self.scratch.blocks;
-                if self.floor > f32::MIN {
-                    self.kernels.mass_from_rough(scores, base, self.max, self.floor, blocks);
-                } else {
-                    self.kernels.mass_rough(scores, base, blocks);
-                }
-                let total = join(self.kernels, base, self.max, &mut self.scratch.blocks).rough();
+                let total = self.total_for_draw();
                 self.total = Some(total);
                 total
             }
@@ -113,12 +125,10 @@ impl Candidates<'_> {
     /// The sum of all weights, exact, computed when it is not known yet. There must be a candidate.
     pub(super) fn total(&mut self) -> Total {
         if let Some(total) = self.total
-            && total.error == 0.0
+            && total.precision == Precision::Exact
         {
             return total;
         }
-        // Its sums above the bracket are rough.
-        self.bracket = None;
         let base = Base::new(self.temperature);
         if !base.covers(self.max) {
             self.carry_out();
@@ -127,11 +137,7 @@ impl Candidates<'_> {
         let scores = scores(self.input, self.store, self.view);
         let Scratch { blocks, shifted, .. } = &mut *self.scratch;
         let total = if base.covers(self.max) {
-            if self.floor > f32::MIN {
-                self.kernels.mass_from(scores, base, self.max, self.floor, blocks);
-            } else {
-                self.kernels.mass(scores, base, blocks);
-            }
+            self.kernels.mass_from(scores, base, self.max, self.floor, blocks);
             join(self.kernels, base, self.max, blocks)
         } else {
             // The digits of x · c that matter would be lost. Rows like this are rare: two more passes do not hurt.
@@ -192,8 +198,7 @@ impl Candidates<'_> {
         if self.floor > f32::MIN {
             block.for_each(|at, x| weights[at] = if x < self.floor { 0.0 } else { weights[at] });
         }
-        // Both the target and what is before may be wrong.
-        exceeds(weights, target - before, 2.0 * total.error).map(|place| start + place)
+        exceeds(weights, target - before, total.doubt(coin, before)).map(|place| start + place)
     }
 
     /// The natural logarithm of the probability of a token with the score `x`; there must be a candidate.
@@ -225,14 +230,14 @@ impl Candidates<'_> {
         base.lowered(self.kernels.moment(scores, base, max)) / total.sum
     }
 
-    /// Writes the weights of the first `count` gathered scores into the scratch floats; they add up with
-    /// [`Total::sum`].
-    pub(super) fn weigh_gathered(&mut self, count: usize, total: Total) {
+    /// Writes the weights of the first `count` gathered scores into the scratch floats; they add up with the sum of a
+    /// [`Total`] of this `shift`.
+    pub(super) fn weigh_gathered(&mut self, count: usize, shift: Option<f32>) {
         let base = Base::new(self.temperature);
         let max = self.max;
         let Scratch { values, floats, shifted, .. } = &mut *self.scratch;
         super::grow(floats, count);
-        if let Some(shift) = total.shift {
+        if let Some(shift) = shift {
             // In the shifted scores the gathered ones have other values: shift those as well, behind the row's.
             let at = shifted.len();
             shifted.resize(at + count, 0.0);

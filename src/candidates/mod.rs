@@ -15,6 +15,7 @@ mod crossing;
 mod cuts;
 mod edge;
 mod edits;
+mod estimate;
 mod excess;
 mod likely;
 mod mass;
@@ -31,7 +32,7 @@ pub(crate) use rewrite::{finite, scaled};
 pub(crate) use workspace::{Workspace, with_workspace};
 
 use crate::error::Error;
-use crate::kernels::{BLOCK, Base, Block, Bracket, Kernels, LANES};
+use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
 use crate::scores::Scores;
 use workspace::{Scratch, Store, grow};
 
@@ -41,11 +42,9 @@ pub(crate) enum Sums {
     None,
     /// None, as scores will change: the row is copied.
     Copied,
-    /// For a draw.
-    Rough(f64),
-    /// For a nucleus of this mass.
-    Nucleus(f64, f64),
-    /// For probabilities.
+    /// None, as what all scores are read for depends on their maxima.
+    Later,
+    /// Those of all blocks.
     Exact(f64),
 }
 
@@ -73,8 +72,6 @@ pub(crate) struct Candidates<'a> {
     max: f32,
     /// The sum of all weights, once it is known for these scores and this temperature.
     total: Option<mass::Total>,
-    /// With what the row was read, if it was to tell a nucleus and nothing has changed since, nor been summed anew.
-    bracket: Option<Bracket>,
     /// What turns the scores that [`Self::remembered`] knows into log-probabilities.
     before: Option<rewrite::Before>,
 }
@@ -93,18 +90,11 @@ impl<'a> Candidates<'a> {
     ) -> Result<Self, Error> {
         let Workspace { store, scratch } = workspace;
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
-        let mut bracket = None;
         let nan = match sums {
-            Sums::None => kernels.scan(row, &mut scratch.blocks),
+            Sums::None | Sums::Later => kernels.scan(row, &mut scratch.blocks),
             Sums::Copied => {
                 store.copy.resize(row.len(), 0.0);
                 kernels.scan_copy(row, &mut store.copy, &mut scratch.blocks)
-            }
-            Sums::Rough(temperature) => kernels.mass_rough(row, Base::new(temperature), &mut scratch.blocks),
-            Sums::Nucleus(temperature, p) => {
-                let (nan, read) = bracket::read(kernels, row, Base::new(temperature), p, scratch);
-                bracket = read;
-                nan
             }
             Sums::Exact(temperature) => kernels.mass(row, Base::new(temperature), &mut scratch.blocks),
         };
@@ -119,18 +109,16 @@ impl<'a> Candidates<'a> {
             temperature: 1.0,
             max,
             total: None,
-            bracket,
             before: None,
         };
         if matches!(sums, Sums::Copied) {
             this.view = View::Copy;
             this.refresh();
         }
-        if let Sums::Rough(temperature) | Sums::Nucleus(temperature, _) | Sums::Exact(temperature) = sums {
+        if let Sums::Exact(temperature) = sums {
             this.temperature = temperature;
             if max > f32::NEG_INFINITY && Base::new(temperature).covers(max) {
-                let total = mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks);
-                this.total = Some(if matches!(sums, Sums::Exact(_)) { total } else { total.rough() });
+                this.total = Some(mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks));
             }
         }
         Ok(this)
@@ -261,7 +249,6 @@ impl<'a> Candidates<'a> {
         self.floor = f32::MIN;
         self.temperature = 1.0;
         self.total = None;
-        self.bracket = None;
         self.scratch.blocks.resize(self.input.len().div_ceil(BLOCK), Block::default());
         self.kernels.scan(self.input, &mut self.scratch.blocks);
         self.max = largest(&self.scratch.blocks);
@@ -284,7 +271,6 @@ impl<'a> Candidates<'a> {
 
     /// Finds the scores of at least `threshold`: how many, with scores and places in the scratch buffers.
     fn gather(&mut self, threshold: f32) -> usize {
-        self.bracket = None;
         let threshold = threshold.max(f32::MIN);
         if self.view == View::Edited && self.is_flat(threshold) {
             self.whole();

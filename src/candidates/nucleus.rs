@@ -1,22 +1,34 @@
 //! The nucleus: the shortest prefix of a given mass, found without sorting the vocabulary.
 //!
-//! The total is known from the blocks' sums. Most of it usually lies in few tokens: a bound by block maxima brings them
-//! out, they are sorted, and if they hold the mass the cut is found. If they do not, the row is flat, and `bracket` finds it.
-//! Should its sample have misled, all is halved by selection, each time towards the half in which the mass is reached.
+//! Most of the mass usually lies in few tokens. A bound by block maxima brings them out, and a sample tells what about the
+//! others weigh. If the few hold what is needed, the cut is among them, once the total is known as well as it must be. If they
+//! do not, the row is flat, and `bracket` finds it. Should its sample have misled, all is halved by selection, each time
+//! towards the half in which the mass is reached.
 
-use super::cuts::{MET, SPARE};
-use super::edge::{Edge, FEW, fill_keys, halved, spread_sum};
-use super::mass::{Total, join};
-use super::{Candidates, LANES, Scratch, scores};
-use crate::kernels::{Base, Block};
+use super::cuts::MET;
+use super::edge::{FEW, fill_keys, halved, spread_sum};
+use super::mass::{Precision, Total};
+use super::{Candidates, Scratch};
+use crate::kernels::{Base, ESTIMATE};
 
 /// So many blocks have a maximum above the first bound.
 const FEW_BLOCKS: usize = 32;
 
-/// The scores of at least `bound`, known not to be enough, and their weight.
-struct Heavy {
-    bound: f32,
-    mass: f64,
+/// A row that weighs so many times as much as the best one is flat, at a look.
+const FLAT: f64 = 400.0;
+
+/// Of the mass that is needed, as a sample tells it, the best few hold more than this, or the row is flat.
+const SHALLOW: f64 = 0.8;
+
+/// If the best few hold more than this of all, others are much heavier than most, and a sample is not to miss them.
+const STEEP: f64 = 0.25;
+
+/// What was gathered: `count` scores of at least `bound`, and their weight.
+#[derive(Clone, Copy)]
+pub(super) struct Heavy {
+    pub(super) bound: f32,
+    pub(super) mass: f64,
+    count: usize,
 }
 
 impl Candidates<'_> {
@@ -24,78 +36,97 @@ impl Candidates<'_> {
     /// `p` is in (0, 1); there must be a candidate.
     pub(crate) fn keep_mass(&mut self, p: f64, min_keep: usize) {
         self.carry_out();
-        if let Some(bracket) = self.bracket.take()
-            && self.keep_bracketed(bracket, p, min_keep)
-        {
+        let blocks = self.scratch.blocks.len();
+        let (few, most) = (FEW_BLOCKS.min(blocks), blocks * 15 / 16);
+        if self.places() <= FEW || !Base::new(self.temperature).covers(self.max) {
+            let total = self.total();
+            return self.keep_mass_by(&[few, blocks / 4, most], total, p, min_keep);
+        }
+        if self.total.is_none() && self.sampled_mass(f32::INFINITY) > FLAT && self.keep_flat(p, min_keep, None) {
             return;
         }
-        let rough = self.rough_total();
-        if !self.keep_mass_of(rough, p, min_keep) {
-            let exact = self.total();
-            self.keep_mass_of(exact, p, min_keep);
+        let heavy = self.heaviest(few, None);
+        let rest = self.total.map_or_else(|| self.sampled_mass(heavy.bound), |total| total.sum - heavy.mass);
+        let all = heavy.mass + rest;
+        if heavy.mass < SHALLOW * p * all {
+            let heavy = if heavy.mass > STEEP * all { self.heaviest(most, None) } else { heavy };
+            if self.keep_flat(p, min_keep, Some(heavy)) {
+                return;
+            }
         }
+        let total = self.total_for_nucleus(p, heavy.mass, rest);
+        self.keep_mass_by(&[few, blocks / 4, most], total, p, min_keep);
     }
 
-    /// [`Self::keep_mass`] with a `total` that may be rough; changes nothing and returns `false` if its error might matter.
-    fn keep_mass_of(&mut self, total: Total, p: f64, min_keep: usize) -> bool {
-        let needed = p * total.sum * MET;
-        let length = self.scores().len();
-        let blocks = self.scratch.blocks.len();
-        let few = FEW_BLOCKS.min(blocks);
-        let (quarter, half, many) = (blocks / 4, blocks / 2, blocks * LANES / SPARE);
-        // Where the best few hold less than this share, some more do not hold it all.
-        let worth = |parts, share| if parts > few { share } else { f64::INFINITY };
-        let mut heavy = Heavy { bound: f32::INFINITY, mass: 0.0 };
-        let steps = [(few, 0.0), (quarter, worth(quarter, 0.8)), (half, worth(half, 0.1)), (many, 0.5), (length, 0.0)];
-        for (parts, share) in steps {
-            if heavy.mass < needed * share {
-                continue;
+    /// [`Self::keep_mass`] by the scores that so many blocks' maxima bring out, or else by all.
+    fn keep_mass_by(&mut self, parts: &[usize], mut total: Total, p: f64, min_keep: usize) {
+        let all = self.places();
+        let last = parts.last();
+        self.total = Some(total);
+        for &parts in parts.iter().take_while(|_| all > FEW) {
+            let heavy = self.heaviest(parts, total.shift);
+            if let Some(rank) = self.rank_of_mass(p, heavy.mass, &mut total) {
+                return self.keep_best(rank.max(min_keep));
             }
-            let whole = parts == length || length <= FEW;
-            if whole && length > FEW && total.shift.is_none() {
-                let rest = (needed - heavy.mass) / (total.sum - heavy.mass);
-                if self.keep_flat(p, min_keep, heavy.bound, rest) {
-                    return true;
-                }
+            if Some(&parts) == last && total.shift.is_none() && self.keep_flat(p, min_keep, Some(heavy)) {
+                return;
             }
-            let bound = match parts {
-                _ if whole => f32::MIN,
-                _ if parts <= blocks => self.block_bound(parts),
-                _ => self.bound(parts),
+        }
+        let heavy = self.heaviest(all, total.shift);
+        // Rounding may leave the sum of all just below: then nothing is cut.
+        let rank = self.rank_of_mass(p, heavy.mass, &mut total).unwrap_or(heavy.count);
+        self.keep_best(rank.max(min_keep));
+    }
+
+    /// Gathers what is at least as large as the maxima of so many blocks; all, if there are not so many blocks. Leaves keys with
+    /// weights, those of scores that were shifted if the total is of such.
+    fn heaviest(&mut self, parts: usize, shift: Option<f32>) -> Heavy {
+        let bound = if parts <= self.scratch.blocks.len() { self.block_bound(parts) } else { f32::MIN };
+        let count = self.gather(bound);
+        self.weigh_gathered(count, shift);
+        let Scratch { values, floats, keys, .. } = &mut *self.scratch;
+        fill_keys(keys, &values[..count], &floats[..count]);
+        Heavy { bound, mass: spread_sum(&floats[..count]), count }
+    }
+
+    /// The total for a nucleus, of what was gathered last and the rest, whose mass a sample tells. Estimates do if the last
+    /// of the nucleus weighs much more than their error.
+    fn total_for_nucleus(&mut self, p: f64, heavy: f64, rest: f64) -> Total {
+        if let Some(total) = self.total {
+            return total;
+        }
+        if let Some(edge) = halved(&mut self.scratch.keys, 0.0, p * (heavy + rest)) {
+            let error = (edge.mass - edge.before) / 8.0;
+            if ESTIMATE * rest <= error
+                && let Some(total) = self.estimated_total(|_| error)
+            {
+                return total;
+            }
+        }
+        self.summed_total()
+    }
+
+    /// How many of the gathered scores, best first, have the mass `p`, all together `mass`; `None` if they do not have it.
+    /// Where the precision of `total` leaves that in doubt, it becomes better.
+    fn rank_of_mass(&mut self, p: f64, mass: f64, total: &mut Total) -> Option<usize> {
+        loop {
+            let needed = p * total.sum * MET;
+            let error = total.doubt(p * MET, 0.0);
+            if mass + error < needed {
+                return None;
+            }
+            let edge = halved(&mut self.scratch.keys, 0.0, needed);
+            let certain = edge.as_ref().is_some_and(|edge| !edge.in_doubt(needed, error));
+            if certain || total.precision == Precision::Exact {
+                return edge.map(|edge| edge.rank);
+            }
+            // Half of what leaves it in doubt might do.
+            let margin = edge.map_or(0.0, |edge| (needed - edge.before).min(edge.mass - needed) / 2.0);
+            *total = match total.precision {
+                Precision::Estimated(_) => self.refine(*total, margin).unwrap_or_else(|| self.summed_total()),
+                _ => self.total(),
             };
-            let count = self.gather(bound);
-            self.weigh_gathered(count, total);
-            let Scratch { values, floats, keys, .. } = &mut *self.scratch;
-            let mass = spread_sum(&floats[..count]);
-            if mass >= needed || whole {
-                fill_keys(keys, &values[..count], &floats[..count]);
-                let edge = halved(keys, 0.0, needed);
-                let stands = edge.as_ref().map_or(total.error == 0.0, |edge| self.stands(edge, needed, total, p));
-                if !stands {
-                    self.total = None;
-                    return false;
-                }
-                // Rounding may leave the sum of all just below: then nothing is cut.
-                let rank = edge.map_or(count, |edge| edge.rank);
-                self.keep_best(rank.max(min_keep));
-                return true;
-            }
-            heavy = Heavy { bound, mass };
+            self.total = Some(*total);
         }
-        true
-    }
-
-    /// Whether the mass is reached at `edge`, also if `total`, of which it is a share, was only rough: then that is made exact.
-    fn stands(&mut self, edge: &Edge, needed: f64, total: Total, p: f64) -> bool {
-        if !edge.in_doubt(needed, total.error) {
-            return true;
-        }
-        let base = Base::new(self.temperature);
-        let scores = scores(self.input, self.store, self.view);
-        let inner = &mut self.scratch.inner;
-        inner.resize(self.scratch.blocks.len(), Block::default());
-        self.kernels.mass(scores, base, inner);
-        let needed = p * join(self.kernels, base, self.max, inner).sum * MET;
-        edge.before < needed && needed <= edge.mass
     }
 }

@@ -101,7 +101,7 @@ impl Candidates<'_> {
         let count = self.gather(bound);
         if weigh {
             let total = self.total();
-            self.weigh_gathered(count, total);
+            self.weigh_gathered(count, total.shift);
         }
         let Scratch { values, floats, ranked, .. } = &mut *self.scratch;
         ranked.clear();

@@ -4,8 +4,8 @@ use super::{BLOCK, Base, Block, Bracket, Kernels, LANES, Part};
 use crate::scores::Scores;
 
 /// What can be run.
-pub const NAMES: [&str; 10] =
-    ["scan", "lane_maxima", "mass", "mass_rough", "mass_out", "bracket", "weights", "multiply", "gather", "count"];
+pub const NAMES: [&str; 11] =
+    ["scan", "lane_maxima", "mass", "mass_out", "mass_from", "estimate", "bracket", "weights", "multiply", "gather", "count"];
 
 /// How far below the largest score `gather`, `count` and `bracket` look.
 pub const NEAR: f32 = 3.0;
@@ -55,12 +55,13 @@ impl Bench {
             "scan" => *found = usize::from(kernels.scan(row, blocks)),
             "lane_maxima" => kernels.lane_maxima(row, BLOCK, maxima),
             "mass" => *found = usize::from(kernels.mass(row, base, blocks)),
-            "mass_rough" => *found = usize::from(kernels.mass_rough(row, base, blocks)),
             "mass_out" => *found = usize::from(kernels.mass_out(row, base, blocks, &mut out[..row.len()])),
+            "mass_from" => kernels.mass_from_rough(row, base, *max, f32::MIN, blocks),
+            "estimate" => kernels.estimate(row, base, *max, blocks),
             "weights" => kernels.weights(row, base, *max, &mut out[..row.len()]),
             "bracket" => {
-                let bracket = Bracket { low: near - 0.5, high: near, max: *max, ceiling: f32::INFINITY };
-                *found = kernels.bracket(row, base, bracket, blocks, parts, out).blocks;
+                let bracket = Bracket { low: near - 0.5, high: near, max: *max };
+                kernels.bracket(row, base, bracket, blocks, parts, out);
             }
             "multiply" => (kernels.multiply)(&mut out[..row.len()], [1.0, 0.0]),
             "gather" => *found = kernels.gather(row, blocks, near, out, indices),
@@ -77,7 +78,7 @@ impl Bench {
             "scan" => largest(&mut self.blocks.iter().map(|block| block.max)),
             "lane_maxima" => largest(&mut self.maxima.iter().copied()),
             "multiply" => self.out.iter().map(|&x| f64::from(x).exp()).sum(),
-            "mass" | "mass_rough" | "mass_out" | "bracket" => {
+            "mass" | "mass_out" | "mass_from" | "estimate" | "bracket" => {
                 self.blocks.iter().map(|block| block.sum * f64::from(block.exponent).exp2()).sum()
             }
             "weights" => {

@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use half::{bf16, f16};
 
 use crate::scores::Scores;
+pub(crate) use generic::estimate::ESTIMATE;
 pub(crate) use generic::mass::ROUGH;
 pub(crate) use generic::{BLOCK, LANES};
 
@@ -34,10 +35,8 @@ pub(crate) struct Block {
 pub(crate) struct Bracket {
     pub(crate) low: f32,
     pub(crate) high: f32,
-    /// What weights are relative to: a score of the row.
+    /// What weights are relative to: the largest score.
     pub(crate) max: f32,
-    /// Where a score is above, what was expected is wrong, and reading ends.
-    pub(crate) ceiling: f32,
 }
 
 /// What one pass with a bracket leaves of a block beside its maximum and sum.
@@ -47,15 +46,6 @@ pub(crate) struct Part {
     pub(crate) above: f64,
     /// How many scores of this block and those before are inside.
     pub(crate) end: u32,
-}
-
-/// How far a pass with a bracket came.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Read {
-    /// How many blocks were read.
-    pub(crate) blocks: usize,
-    /// Whether a score is NaN.
-    pub(crate) nan: bool,
 }
 
 /// The factor between a score and the logarithm to base two of its weight, `log2(e) / T`, in two floats. Where it would be
@@ -180,12 +170,12 @@ readers! {
     fn scan_copy(out: &mut [f32], blocks: &mut [Block]) -> bool;
     fn lane_maxima(span: usize, maxima: &mut [f32]);
     fn mass(base: Base, blocks: &mut [Block]) -> bool;
-    fn mass_rough(base: Base, blocks: &mut [Block]) -> bool;
     fn mass_out(base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool;
     fn mass_from(base: Base, max: f32, threshold: f32, blocks: &mut [Block]);
     fn mass_from_rough(base: Base, max: f32, threshold: f32, blocks: &mut [Block]);
-    fn bracket(base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]) -> Read;
-    fn bracket_exact(base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]) -> Read;
+    fn estimate(base: Base, max: f32, blocks: &mut [Block]);
+    fn bracket(base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]);
+    fn bracket_exact(base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]);
     fn add_inside(base: Base, max: f32, threshold: f32, parts: &[Part], blocks: &mut [Block]);
     fn weights(base: Base, max: f32, out: &mut [f32]);
     fn moment(base: Base, max: f32) -> f64;

@@ -94,14 +94,14 @@ fn effort(params: &Params, soft: &[Stage]) -> usize {
     reads + 1
 }
 
-/// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. For the nucleus and the draw rough ones do.
+/// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. The nucleus and the draw look at the row first.
 /// If scores change before, the row is copied instead; not if only few are read after.
 fn sums(params: &Params, soft: &[Stage]) -> Sums {
     let edits = soft.iter().take_while(|stage| stage.kind() == Kind::Edit).count();
     let (edits, rest) = soft.split_at(edits);
     match unchanged_sums(params, rest) {
         _ if edits.contains(&Stage::Custom) => Sums::Copied,
-        Sums::Rough(_) | Sums::Nucleus(..) | Sums::Exact(_) if !edits.is_empty() => Sums::Copied,
+        Sums::Later | Sums::Exact(_) if !edits.is_empty() => Sums::Copied,
         sums => sums,
     }
 }
@@ -115,10 +115,10 @@ fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums {
             Stage::Temperature if params.smoothing_factor.is_some() => return Sums::Copied,
             Stage::Temperature => temperature = params.temperature,
             Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return Sums::None,
-            Stage::TopP => return params.top_p.map_or(Sums::Rough(temperature), |p| Sums::Nucleus(temperature, p)),
+            Stage::TopP => return Sums::Later,
             _ if stage.kind() == Kind::Edit => return Sums::Copied,
             _ => return Sums::Exact(temperature),
         }
     }
-    Sums::Rough(temperature)
+    Sums::Later
 }

@@ -198,6 +198,10 @@ impl Simd for Avx2 {
         proven!([scale(p[0], t[0]), scale(p[1], t[1])])
     }
     #[inline(always)]
+    fn shift_bits(self, t: [__m256; 2]) -> [__m256; 2] {
+        proven!(t.map(|t| _mm256_castsi256_ps(_mm256_slli_epi32::<11>(_mm256_castps_si256(t)))))
+    }
+    #[inline(always)]
     fn compress(self, v: [__m256; 2], bits: u32, out: &mut [f32; LANES]) {
         let [low, high] = halves(bits);
         let mut back = [0.0_f32; 8];

@@ -152,6 +152,10 @@ impl Simd for Avx512 {
         })
     }
     #[inline(always)]
+    fn shift_bits(self, t: __m512) -> __m512 {
+        proven!(_mm512_castsi512_ps(_mm512_slli_epi32::<11>(_mm512_castps_si512(t))))
+    }
+    #[inline(always)]
     fn compress(self, v: __m512, bits: u32, out: &mut [f32; LANES]) {
         // Into a register and then whole: compressing into memory is slow on some CPUs.
         proven!(_mm512_storeu_ps(out.as_mut_ptr(), _mm512_maskz_compress_ps(bits as u16, v)));

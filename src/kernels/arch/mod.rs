@@ -33,14 +33,14 @@ pub(super) static CANDIDATES: &[Candidate] = &[
 macro_rules! kernels {
     ($name:literal, $token:expr $(, features = $features:literal)?) => {
         use $crate::kernels::generic::{self, Element};
-        use $crate::kernels::{Base, Block, Bracket, Kernels, Part, Read, Readers};
+        use $crate::kernels::{Base, Block, Bracket, Kernels, Part, Readers};
 
         pub(super) static KERNELS: Kernels =
             Kernels { name: $name, f32: readers(), f16: readers(), bf16: readers(), multiply, mask };
 
         const fn readers<E: Element>() -> Readers<E> {
             Readers {
-                scan, scan_copy, lane_maxima, mass, mass_rough, mass_out, mass_from, mass_from_rough, bracket, bracket_exact,
+                scan, scan_copy, lane_maxima, mass, mass_out, mass_from, mass_from_rough, estimate, bracket, bracket_exact,
                 add_inside, weights, moment, spread, least, gather, position, count, shift, subtract, complete,
             }
         }
@@ -49,20 +49,20 @@ macro_rules! kernels {
             fn scan<E>(xs: &[E], blocks: &mut [Block]) -> bool = generic::scan::scan;
             fn scan_copy<E>(xs: &[E], out: &mut [f32], blocks: &mut [Block]) -> bool = generic::scan::scan_copy;
             fn lane_maxima<E>(xs: &[E], span: usize, maxima: &mut [f32]) -> () = generic::scan::lane_maxima;
-            fn mass<E>(xs: &[E], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, _, true>;
-            fn mass_rough<E>(xs: &[E], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, _, false>;
+            fn mass<E>(xs: &[E], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass;
             fn mass_out<E>(xs: &[E], base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool
                 = generic::mass::mass_out;
             fn mass_from<E>(xs: &[E], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
                 = generic::mass::mass_from::<_, _, true>;
             fn mass_from_rough<E>(xs: &[E], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()
                 = generic::mass::mass_from::<_, _, false>;
+            fn estimate<E>(xs: &[E], base: Base, max: f32, blocks: &mut [Block]) -> () = generic::estimate::estimate;
             fn bracket<E>(
                 xs: &[E], base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]
-            ) -> Read = generic::bracket::bracket::<_, _, false>;
+            ) -> () = generic::bracket::bracket::<_, _, false>;
             fn bracket_exact<E>(
                 xs: &[E], base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]
-            ) -> Read = generic::bracket::bracket::<_, _, true>;
+            ) -> () = generic::bracket::bracket::<_, _, true>;
             fn add_inside<E>(
                 xs: &[E], base: Base, max: f32, threshold: f32, parts: &[Part], blocks: &mut [Block]
             ) -> () = generic::bracket::add_inside;

@@ -185,6 +185,10 @@ impl Simd for Neon {
         })
     }
     #[inline(always)]
+    fn shift_bits(self, t: Quad) -> Quad {
+        each!(|i| vreinterpretq_f32_s32(vshlq_n_s32::<11>(vreinterpretq_s32_f32(t[i]))))
+    }
+    #[inline(always)]
     fn zero(self) -> [float64x2_t; 8] {
         proven!([vdupq_n_f64(0.0); 8])
     }

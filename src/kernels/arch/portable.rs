@@ -186,6 +186,10 @@ impl Simd for Portable {
         std::array::from_fn(|i| f32::from_bits(p[i].to_bits().wrapping_add(t[i].to_bits() << 23)))
     }
     #[inline(always)]
+    fn shift_bits(self, t: [f32; LANES]) -> [f32; LANES] {
+        t.map(|t| f32::from_bits(t.to_bits() << 11))
+    }
+    #[inline(always)]
     fn zero(self) -> [f64; LANES] {
         [0.0; LANES]
     }

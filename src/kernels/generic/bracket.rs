@@ -1,19 +1,18 @@
-//! One pass for all that a cut by mass in a flat row needs: maxima, sums, what is above a bracket, and the scores inside.
+//! One pass for all that a cut by mass in a flat row needs: sums, what is above a bracket, and the scores inside.
 //!
-//! Panel by panel, as `mass` does it: the maxima first, then the weights, while the scores are in the nearest cache. A score
-//! above the bracket is added to a second sum; one inside is moved to the front of its vector, which is stored whole: no branch
-//! depends on where scores lie, as in a flat row none of those could be foreseen.
+//! A score above the bracket is added to one sum, any other to another; one inside is moved to the front of its vector, which
+//! is stored whole: no branch depends on where scores lie, as in a flat row none of those could be foreseen.
 
-use super::mass::{PANEL, Top, panel};
+use super::mass::Top;
 use super::{BLOCK, Element, LANES, Simd};
-use crate::kernels::{Base, Block, Bracket, Part, Read};
+use crate::kernels::{Base, Block, Bracket, Part};
 
-/// Writes, for every block, its largest score, an exponent and the sum of the weights, to `blocks`; the sum of those above the
-/// bracket, and how many scores are inside, to `parts`; and the scores inside, in order, to the front of `values`, which must
-/// have room for them and [`LANES`] more.
+/// Writes, for every block, an exponent and the sum of the weights, to `blocks`; the sum of those above the bracket, and how
+/// many scores are inside, to `parts`; and the scores inside, in order, to the front of `values`, which must have room for
+/// them and [`LANES`] more.
 ///
 /// Not `EXACT`, four weights at a time are added in `f32` first: the sums are then right within [`super::mass::ROUGH`],
-/// relative. Reading ends before a panel with a score above the ceiling: what stands in `blocks` and `parts` from there on is then of no use.
+/// relative, as are those of all that is not above.
 #[inline(always)]
 pub(crate) fn bracket<S: Simd, E: Element, const EXACT: bool>(
     s: S,
@@ -23,25 +22,16 @@ pub(crate) fn bracket<S: Simd, E: Element, const EXACT: bool>(
     blocks: &mut [Block],
     parts: &mut [Part],
     values: &mut [f32],
-) -> Read {
+) {
     let top = Top::new(s, bracket.max, base);
     let mut inside = Inside { low: s.splat(bracket.low), high: s.splat(bracket.high), count: 0, values };
-    let mut nan = s.no_flags();
-    let mut read = 0;
-    for ((xs, blocks), parts) in xs.chunks(PANEL * BLOCK).zip(blocks.chunks_mut(PANEL)).zip(parts.chunks_mut(PANEL)) {
-        if panel(s, xs, blocks, &mut nan) > bracket.ceiling {
-            break;
-        }
-        read += blocks.len();
-        for ((xs, block), part) in xs.chunks(BLOCK).zip(blocks).zip(parts) {
-            block.exponent = top.exponent;
-            [block.sum, part.above] = sums::<S, E, EXACT>(s, xs, base, top, &mut inside);
-            #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
-            let end = inside.count as u32;
-            part.end = end;
-        }
+    for ((xs, block), part) in xs.chunks(BLOCK).zip(blocks).zip(parts) {
+        let [above, others] = sums::<S, E, EXACT>(s, xs, base, top, &mut inside);
+        (block.exponent, block.sum, part.above) = (top.exponent, above + others, above);
+        #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
+        let end = inside.count as u32;
+        part.end = end;
     }
-    Read { blocks: read, nan: s.any(nan) }
 }
 
 /// Where scores inside the bracket go.
@@ -61,16 +51,17 @@ impl<S: Simd> Inside<'_, S> {
         self.count += bits.count_ones() as usize;
     }
 
-    /// The weight of `x`, and the same again where `x` is above the bracket.
+    /// The weight of `x`: the first if `x` is above the bracket, or else the second.
     #[inline(always)]
     fn weigh(&mut self, s: S, x: S::F32, base: Base, top: Top<S>) -> [S::F32; 2] {
         let weight = top.weight(s, x, base);
         self.push(s, x);
-        [weight, s.where_at_least(x, self.high, weight)]
+        let above = s.where_at_least(x, self.high, weight);
+        [above, s.sub(weight, above)]
     }
 }
 
-/// The sum of all weights, and of those above the bracket.
+/// The sum of the weights above the bracket, and of all others.
 #[inline(always)]
 fn sums<S: Simd, E: Element, const EXACT: bool>(
     s: S,
@@ -93,15 +84,14 @@ fn sums<S: Simd, E: Element, const EXACT: bool>(
         ];
     }
     for v in vectors {
-        let [weight, above] = inside.weigh(s, s.load(v), base, top);
-        sums = [s.accumulate(sums[0], weight), s.accumulate(sums[1], above)];
+        let [above, other] = inside.weigh(s, s.load(v), base, top);
+        sums = [s.accumulate(sums[0], above), s.accumulate(sums[1], other)];
     }
     if !tail.is_empty() {
-        let [weight, above] = inside.weigh(s, s.load_tail(tail, f32::NEG_INFINITY), base, top);
-        sums = [s.accumulate(sums[0], weight), s.accumulate(sums[1], above)];
+        let [above, other] = inside.weigh(s, s.load_tail(tail, f32::NEG_INFINITY), base, top);
+        sums = [s.accumulate(sums[0], above), s.accumulate(sums[1], other)];
     }
-    let [all, above] = sums;
-    [s.sum(all), s.sum(above)]
+    sums.map(|sums| s.sum(sums))
 }
 
 /// Adds, to the sum of every block, the weights of those scores inside the bracket that reach `threshold`. `xs` holds the

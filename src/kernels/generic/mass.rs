@@ -43,7 +43,7 @@ const POWER: [f32; 6] = [
 pub(crate) const ROUGH: f64 = 1.0 / 8_388_608.0;
 
 /// Blocks that share an exponent: few enough to stay in the nearest cache between the maxima and the sums.
-pub(super) const PANEL: usize = 8;
+const PANEL: usize = 8;
 
 /// `p` and `t` of the module's text, from `r`.
 #[inline(always)]
@@ -100,11 +100,8 @@ impl<S: Simd> Top<S> {
 
 /// Writes, for every block, its largest score, an exponent, and the sum of the block's weights relative to two to the
 /// power of that exponent. Returns whether any score is NaN.
-///
-/// Not `EXACT`, four weights at a time are added in `f32` first, which saves a quarter of the time: the sums are then right
-/// within [`ROUGH`], relative.
 #[inline(always)]
-pub(crate) fn mass<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base: Base, blocks: &mut [Block]) -> bool {
+pub(crate) fn mass<S: Simd, E: Element>(s: S, xs: &[E], base: Base, blocks: &mut [Block]) -> bool {
     let mut nan = s.no_flags();
     for (xs, blocks) in xs.chunks(PANEL * BLOCK).zip(blocks.chunks_mut(PANEL)) {
         let max = panel(s, xs, blocks, &mut nan);
@@ -112,7 +109,7 @@ pub(crate) fn mass<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base:
             let top = Top::new(s, max, base);
             for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
                 block.exponent = top.exponent;
-                block.sum = sum::<S, E, EXACT>(s, xs, base, top);
+                block.sum = sum::<S, E, true>(s, xs, base, top);
             }
         }
     }
@@ -121,7 +118,7 @@ pub(crate) fn mass<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base:
 
 /// Writes the largest score of every block of a panel, and returns the largest of all; marks NaN.
 #[inline(always)]
-pub(super) fn panel<S: Simd, E: Element>(s: S, xs: &[E], blocks: &mut [Block], nan: &mut S::Flags) -> f32 {
+fn panel<S: Simd, E: Element>(s: S, xs: &[E], blocks: &mut [Block], nan: &mut S::Flags) -> f32 {
     let mut largest = f32::NEG_INFINITY;
     for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
         *block = Block { max: scan_block(s, xs, nan), exponent: 0, sum: 0.0 };
@@ -149,7 +146,8 @@ fn sum<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base: Base, top: 
     s.sum(sums)
 }
 
-/// Like the rough [`mass`], and writes the weights of each block to `out`, relative to two to the power of its exponent.
+/// Like [`mass`], but the sums are rough, and the weights of each block are written to `out`, relative to two to the power of
+/// its exponent.
 #[inline(always)]
 pub(crate) fn mass_out<S: Simd, E: Element>(s: S, xs: &[E], base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool {
     let mut nan = s.no_flags();
@@ -194,6 +192,9 @@ fn sum_out<S: Simd, E: Element>(s: S, xs: &[E], base: Base, top: Top<S>, out: &m
 
 /// Writes, for every block, the sum of the weights of the scores of at least `threshold`, relative to the rounded weight of
 /// `max`. Blocks whose maximum is below are not read.
+///
+/// Not `EXACT`, four weights at a time are added in `f32` first, which saves a fifth of the time: the sums are then rough,
+/// right within [`ROUGH`], relative.
 #[inline(always)]
 pub(crate) fn mass_from<S: Simd, E: Element, const EXACT: bool>(
     s: S,

@@ -21,6 +21,7 @@ use half::{bf16, f16};
 
 pub(super) mod bracket;
 mod element;
+pub(crate) mod estimate;
 pub(super) mod gather;
 mod halves;
 pub(super) mod lookup;
@@ -97,6 +98,8 @@ pub(crate) trait Simd: Copy {
     fn blend(self, bits: u32, v: Self::F32, other: Self::F32) -> Self::F32;
     /// `p · 2^n`, where `t` is `1.5 · 2^23 + n`. The product must be normal.
     fn scale(self, p: Self::F32, t: Self::F32) -> Self::F32;
+    /// The float with the bits of `t`, eleven places to the left.
+    fn shift_bits(self, t: Self::F32) -> Self::F32;
 
     /// The lanes of `v` whose bit is set, moved to the front of `out`. What stands behind them there is overwritten.
     #[inline(always)]

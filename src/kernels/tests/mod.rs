@@ -4,7 +4,7 @@ mod mass;
 
 use half::{bf16, f16};
 
-use super::{BLOCK, Base, Block, Bracket, Kernels, Part, Read, Scores, available};
+use super::{BLOCK, Base, Block, Bracket, Kernels, Part, Scores, available};
 
 /// Around the lane count, around the block, primes, and a vocabulary.
 const LENGTHS: [usize; 15] = [1, 2, 15, 16, 17, 31, 33, 67, 127, 511, 512, 513, 1031, 4099, 32_000];
@@ -44,7 +44,6 @@ fn rows(length: usize) -> Vec<Vec<f32>> {
 struct Answer {
     scan: Vec<u32>,
     mass: Vec<(u32, i32, u64)>,
-    rough: Vec<u64>,
     weights: Vec<u32>,
     moment: u64,
     gathered: (Vec<u32>, Vec<u32>),
@@ -71,8 +70,6 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
     let max = blocks.iter().fold(f32::NEG_INFINITY, |max, block| max.max(block.max));
     assert!(!kernels.mass(xs, base, &mut blocks));
     let mass = blocks.iter().map(|block| (block.max.to_bits(), block.exponent, block.sum.to_bits())).collect();
-    assert!(!kernels.mass_rough(xs, base, &mut blocks));
-    let rough = blocks.iter().map(|block| block.sum.to_bits()).collect();
     let finite = max.max(f32::MIN);
     let mut out = vec![0.0; xs.len()];
     let (mut weights, mut moment) = (Vec::new(), 0);
@@ -91,14 +88,15 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
         from.extend(blocks.iter().map(|block| block.sum.to_bits()));
         kernels.mass_from_rough(xs, base, finite, threshold, &mut blocks);
         from.extend(blocks.iter().map(|block| block.sum.to_bits()));
+        kernels.estimate(xs, base, finite, &mut blocks);
+        from.extend(blocks.iter().map(|block| block.sum.to_bits()));
         let bracket =
-            Bracket { low: (finite - 9.0).max(f32::MIN), high: threshold, max: finite, ceiling: f32::INFINITY };
+            Bracket { low: (finite - 9.0).max(f32::MIN), high: threshold, max: finite };
         let mut parts = vec![Part::default(); blocks.len()];
         for exact in [false, true] {
             let read = if exact { Kernels::bracket_exact } else { Kernels::bracket };
             let mut values = vec![0.0; xs.len() + 16];
-            let Read { blocks: read, nan } = read(kernels, xs, base, bracket, &mut blocks, &mut parts, &mut values);
-            assert_eq!((blocks.len(), false), (read, nan));
+            read(kernels, xs, base, bracket, &mut blocks, &mut parts, &mut values);
             let sums = blocks.iter().zip(&parts).map(|(block, part)| (block.max, block.sum, part.above, part.end));
             bracketed.extend(
                 sums.map(|(max, sum, above, end)| {
@@ -138,7 +136,6 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
     Answer {
         scan,
         mass,
-        rough,
         weights,
         moment,
         gathered: (bits(&values[..n]), indices[..n].to_vec()),
