@@ -53,7 +53,7 @@ impl Bench {
         let (base, near) = (Base::new(1.0), *max - NEAR);
         match name {
             "scan" => *found = usize::from(kernels.scan(row, blocks)),
-            "lane_maxima" => kernels.lane_maxima(row, BLOCK, maxima),
+            "lane_maxima" => kernels.lane_maxima(row, BLOCK, &[], maxima),
             "mass" => *found = usize::from(kernels.mass(row, base, blocks)),
             "mass_rough" => *found = usize::from(kernels.mass_rough(row, base, blocks)),
             "mass_out" => *found = usize::from(kernels.mass_out(row, base, blocks, &mut out[..row.len()])),
@@ -63,7 +63,7 @@ impl Bench {
                 *found = kernels.bracket(row, base, bracket, blocks, parts, out).blocks;
             }
             "multiply" => (kernels.multiply)(&mut out[..row.len()], [1.0, 0.0]),
-            "gather" => *found = kernels.gather(row, blocks, near, out, indices),
+            "gather" => *found = kernels.gather(row, blocks, near, &[], out, indices),
             "count" => *found = kernels.count(row, near),
             _ => panic!("no kernel {name}"),
         }

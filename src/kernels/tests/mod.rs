@@ -83,7 +83,8 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
     }
     let threshold = (finite - 3.0).max(f32::MIN);
     let (mut values, mut indices) = (vec![0.0; xs.len() + 16], vec![0; xs.len() + 16]);
-    let n = kernels.gather(xs, &blocks, threshold, &mut values, &mut indices);
+    let n = kernels.gather(xs, &blocks, threshold, &[], &mut values, &mut indices);
+    let gathered = (bits(&values[..n]), indices[..n].to_vec());
     let mut written = Vec::new();
     let (mut from, mut bracketed, mut inside) = (Vec::new(), Vec::new(), Vec::new());
     if base.covers(finite) {
@@ -112,12 +113,15 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
         }
     }
     let mut lanes = vec![0.0; 16 * blocks.len()];
-    kernels.lane_maxima(xs, BLOCK, &mut lanes);
-    // -0 and +0 are equal, and which of the two a maximum is depends on the instruction.
-    for x in &mut lanes {
-        *x += 0.0;
+    let words: Vec<u32> = (0_u32..).take(xs.len() / 40).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+    for except in [&[][..], &words] {
+        kernels.lane_maxima(xs, BLOCK, except, &mut lanes);
+        // -0 and +0 are equal, and which of the two a maximum is depends on the instruction.
+        for x in &mut lanes {
+            *x += 0.0;
+        }
+        written.push(bits(&lanes));
     }
-    written.push(bits(&lanes));
     let mut copied = vec![Block::default(); blocks.len()];
     assert!(!kernels.scan_copy(xs, &mut out, &mut copied));
     written.push(bits(&out));
@@ -130,10 +134,9 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
     written.push(bits(&out));
     (kernels.multiply)(&mut out, [0.3, 1e-9]);
     written.push(bits(&out));
-    let words: Vec<u32> = (0_u32..).take(xs.len() / 40).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
     (kernels.mask)(&mut out, &words);
     written.push(bits(&out));
-    kernels.complete(xs, &words, &mut out);
+    kernels.copy(xs, &mut out);
     written.push(bits(&out));
     Answer {
         scan,
@@ -141,7 +144,7 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
         rough,
         weights,
         moment,
-        gathered: (bits(&values[..n]), indices[..n].to_vec()),
+        gathered,
         from,
         bracketed,
         inside,
