@@ -1,4 +1,7 @@
 //! Changes of single scores, and of all.
+//!
+//! Single ones of the caller's row go into a list (see `edits`): a gather reads the row and adds those of the list, and what
+//! reads all scores has the row copied first.
 
 use super::edits::Doubt;
 use super::{BLOCK, Candidates, Scratch, View, grow, largest};
@@ -97,10 +100,10 @@ impl Candidates<'_> {
             count += usize::from(std::mem::take(stale));
         }
         if count > 0 {
-            let edits = (self.view == View::Edited).then_some(edits);
-            let except = edits.as_ref().map_or(&[][..], |edits| edits.words());
+            let is_edited = self.view == View::Edited;
+            let (except, list) = if is_edited { (edits.words(), edits.list()) } else { (&[][..], &[][..]) };
             self.kernels.rescan(scores, except, &indices[..count], blocks);
-            for &(place, score) in edits.map_or(&[][..], |edits| edits.list()) {
+            for &(place, score) in list {
                 let max = &mut blocks[place as usize / BLOCK].max;
                 if score > *max {
                     *max = score + 0.0;
@@ -139,8 +142,8 @@ impl Candidates<'_> {
         }
     }
 
-    /// Adds to what was gathered from the caller's row, `count` scores of at least `threshold`, the edited ones that are, and
-    /// returns how many those are.
+    /// Adds to the `count` scores of at least `threshold` that were gathered from the caller's row those of the list, and
+    /// returns how many there are then.
     pub(super) fn add_edited(&mut self, count: usize, threshold: f32) -> usize {
         let Scratch { values, indices, edits, risen, .. } = &mut *self.scratch;
         risen.clear();

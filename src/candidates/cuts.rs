@@ -4,7 +4,7 @@
 //!
 //! The k-th largest of any maxima of disjoint parts is a lower bound of the k-th largest score. With block maxima at hand,
 //! only blocks that reach the bound are read again, and little more than `k` scores come out of them, among which the k-th
-//! is selected. When there are not several times `k` blocks, the sixteen lanes of each block are the parts.
+//! is selected. When there are not enough blocks, the sixteen lanes of spans of scores are the parts.
 //!
 //! # A threshold on a flat row
 //!
@@ -18,7 +18,8 @@ use super::{BLOCK, Candidates, LANES, Scratch, View, grow};
 /// A limit counts as met when this part of it is.
 pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
 
-/// How many times more parts than `k` there must be for their maxima to be a good bound.
+/// How many times more parts than `k` there must be for their maxima to be a good bound. Of blocks half as many will do:
+/// their maxima are at hand.
 pub(super) const SPARE: usize = 3;
 
 /// A row is flat, seen from a threshold, when more than one in so many blocks reaches it.

@@ -136,3 +136,49 @@ impl Doubt<'_> {
         self.stale[place / BLOCK] |= larger >= self.blocks[place / BLOCK].max;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// In one order and in another, twice in a stage, and never what is impossible or beyond the row.
+    #[test]
+    fn scores_change_as_often_as_they_are_named() {
+        let row: Vec<f32> = (0..1300_u16).map(|at| if at % 7 == 3 { f32::NEG_INFINITY } else { at.into() }).collect();
+        let blocks: Vec<_> = row.chunks(BLOCK).map(|xs| Block { max: xs[xs.len() - 1], ..Block::default() }).collect();
+        let stages: [Vec<u32>; 5] = [
+            (0..1400).step_by(9).collect(),
+            (0..1400).step_by(9).collect(),
+            (0..1400).rev().step_by(5).collect(),
+            [6, 6, 1299, 6, 511].to_vec(),
+            (100..300).chain(100..300).collect(),
+        ];
+        let mut edits = Edits::default();
+        // A row after a row.
+        for _ in 0..2 {
+            edits.restart(blocks.len());
+            let (mut expected, mut stale) = (BTreeMap::new(), [false; 3]);
+            for (ids, add) in stages.iter().zip([1.0, -2.0, 4.0, f32::NEG_INFINITY, 8.0]) {
+                for &id in ids {
+                    let Some(&came) = row.get(id as usize) else { continue };
+                    if came > f32::NEG_INFINITY {
+                        *expected.entry(id).or_insert(came) += add;
+                    }
+                }
+                let mut doubt = Doubt { blocks: &blocks, stale: &mut stale };
+                let with = ids.iter().map(|&id| (id, add));
+                edits.change(with, |at| row.get(at).copied(), |x, add| x + add, &mut doubt);
+                let mut got = edits.list().to_vec();
+                got.sort_unstable_by_key(|&(place, _)| place);
+                assert_eq!(expected.clone().into_iter().collect::<Vec<_>>(), got);
+                let is_set = |place: u32| edits.words()[place as usize / WORD] >> (place as usize % WORD) & 1 == 1;
+                assert!((0..1300).all(|place| is_set(place) == expected.contains_key(&place)));
+                for (&place, &score) in &expected {
+                    let (block, came) = (place as usize / BLOCK, row[place as usize]);
+                    assert!(stale[block] || came.max(score) < blocks[block].max, "{place} of a block in doubt");
+                }
+            }
+        }
+    }
+}

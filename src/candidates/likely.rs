@@ -71,7 +71,7 @@ impl Candidates<'_> {
         let likely = (0..count).filter(|&at| at != least).map(|at| self.id(self.scratch.indices[at] as usize));
         gone.extend(likely.filter(|id| !protect.contains(id)));
         if self.len() - gone.len() >= min_keep {
-            self.ban(&*gone);
+            self.ban(&gone);
             self.settle();
         } else if !or_nothing {
             self.keep_best_and_protected(protect, min_keep, &mut gone);
@@ -95,7 +95,7 @@ impl Candidates<'_> {
             *at = self.id(indices[*at as usize] as usize);
         }
         gone.retain(|id| !protect.contains(id));
-        self.ban(&*gone);
+        self.ban(gone);
         self.settle();
     }
 

@@ -105,10 +105,10 @@ fn lanes_except<S: Simd, E: Element>(s: S, xs: &[E], except: &[u32]) -> S::F32 {
     let none = s.splat(f32::NEG_INFINITY);
     let (mut even, mut odd) = (none, none);
     let (pairs, rest) = xs.as_chunks::<WORD>();
-    for (pair, bits) in pairs.iter().zip(except) {
+    for (i, pair) in pairs.iter().enumerate() {
         let (vectors, _) = pair.as_chunks();
-        even = s.max(even, s.blend(*bits, none, s.load(&vectors[0])));
-        odd = s.max(odd, s.blend(bits >> LANES, none, s.load(&vectors[1])));
+        even = s.max(even, s.blend(bits(except, 2 * i), none, s.load(&vectors[0])));
+        odd = s.max(odd, s.blend(bits(except, 2 * i + 1), none, s.load(&vectors[1])));
     }
     let (vectors, tail) = rest.as_chunks();
     let at = 2 * pairs.len();

@@ -174,6 +174,48 @@ fn every_instruction_set_gives_equal_bits() {
     }
 }
 
+/// Against the definition: maxima and a gather without the places of a set, which may end before the row does.
+#[test]
+fn what_is_excepted_is_passed_over() {
+    for (length, row) in LENGTHS.into_iter().flat_map(|length| rows(length).into_iter().map(move |row| (length, row))) {
+        let f16s: Vec<_> = row.iter().map(|&x| f16::from_f32(x.max(-60_000.0))).collect();
+        for (xs, kernels) in
+            available().flat_map(|kernels| [Scores::F32(&row), Scores::F16(&f16s)].map(|xs| (xs, kernels)))
+        {
+            for words in [0, length / 40, length.div_ceil(32)] {
+                let words: Vec<u32> = (7_u32..).take(words).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+                let is_left = |at: usize| words.get(at / 32).is_none_or(|word| word >> (at % 32) & 1 == 0);
+                let left: Vec<f32> =
+                    xs.iter().enumerate().map(|(at, x)| if is_left(at) { x } else { f32::NEG_INFINITY }).collect();
+                let mut blocks = vec![Block { max: 1.0, ..Block::default() }; length.div_ceil(BLOCK)];
+                let stale: Vec<u32> = (0_u32..).step_by(2).take(blocks.len().div_ceil(2)).collect();
+                kernels.rescan(xs, &words, &stale, &mut blocks);
+                let mut lanes = vec![0.0; 16 * length.div_ceil(64)];
+                kernels.lane_maxima(xs, 64, &words, &mut lanes);
+                for (at, block) in blocks.iter().enumerate() {
+                    let max =
+                        left.chunks(BLOCK).nth(at).into_iter().flatten().copied().fold(f32::NEG_INFINITY, f32::max);
+                    assert_eq!(if at % 2 == 0 { max } else { 1.0 }, block.max, "{} at {at} of {length}", kernels.name);
+                }
+                for (at, &lane) in lanes.iter().enumerate() {
+                    let places = (at / 16 * 64..length.min((at / 16 + 1) * 64)).skip(at % 16).step_by(16);
+                    assert_eq!(places.map(|place| left[place]).fold(f32::NEG_INFINITY, f32::max), lane);
+                }
+                let blocks = vec![Block { max: f32::INFINITY, ..Block::default() }; blocks.len()];
+                for threshold in [-5.0, 0.0, 9.0] {
+                    let (mut values, mut indices) = (vec![0.0; length + 16], vec![0; length + 16]);
+                    let count = kernels.gather(xs, &blocks, threshold, &words, &mut values, &mut indices);
+                    let expected: Vec<(usize, f32)> =
+                        left.iter().copied().enumerate().filter(|&(_, x)| x >= threshold).collect();
+                    let found =
+                        indices[..count].iter().map(|&place| place as usize).zip(values[..count].iter().copied());
+                    assert!(found.eq(expected), "{} at length {length}", kernels.name);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn half_precision_gives_the_bits_of_single() {
     for length in LENGTHS {
