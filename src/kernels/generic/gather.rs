@@ -15,7 +15,7 @@ const LANES_U32: u32 = LANES as u32;
 const GROUP: usize = 64;
 
 /// Writes the scores of at least `threshold` and their indices to the front of `values` and `indices`, and returns how
-/// many there are. Both must have room for all that pass and [`LANES`] more. Places whose bit of `except` is set are passed over.
+/// many there are, but for the places whose bit of `except` is set. Both must have room for all that pass and [`LANES`] more.
 #[inline(always)]
 pub(crate) fn gather<S: Simd, E: Element>(
     s: S,
@@ -64,7 +64,8 @@ pub(crate) fn gather<S: Simd, E: Element>(
     count
 }
 
-/// Moves the lanes of `v` that pass behind the `count` scores that are there, and returns how many those are. Its first place is `base`.
+/// Moves the lanes of `v`, of which the first is at `base`, that pass behind the `count` scores that are there, and returns how
+/// many those are.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the same as of the kernel, and where it is")]
 fn push<S: Simd>(

@@ -85,8 +85,7 @@ pub(super) fn largest<S: Simd>(s: S, xs: &[f32], nan: &mut S::Flags) -> f32 {
 }
 
 /// Writes sixteen maxima for every `span` scores, one per lane: the largest score of sixteen interleaved parts, but for the
-/// places whose bit of `except` is set. A lane in which nothing is left has -inf. `span` is a multiple of
-/// [`WORD`].
+/// places whose bit of `except` is set. A lane in which nothing is left has -inf. `span` is a multiple of [`WORD`].
 #[inline(always)]
 pub(crate) fn lane_maxima<S: Simd, E: Element>(s: S, xs: &[E], span: usize, except: &[u32], maxima: &mut [f32]) {
     let (outs, _) = maxima.as_chunks_mut::<LANES>();
