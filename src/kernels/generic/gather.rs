@@ -1,7 +1,7 @@
 //! The scores that reach a threshold, with their places, in order.
 //!
-//! Blocks whose maximum is below the threshold are not read. In the others each vector is compared at once, and its
-//! lanes that pass are moved to the front and stored whole: the next store overwrites what was too much.
+//! Blocks whose maximum is below the threshold are not read. In the others four vectors are compared at once, and the lanes
+//! that pass are moved to the front and stored whole: the next store overwrites what was too much.
 
 use super::{BLOCK, Element, LANES, Simd, bits};
 use crate::kernels::Block;
