@@ -221,7 +221,10 @@ fn ratio(length: usize, sample: usize) -> f64 {
 /// What is to be reached, best first.
 enum Target {
     /// With what is `heavy`, which is not in the sample, the share `p` of that and all others.
-    Nucleus { p: f64, heavy: f64 },
+    Nucleus {
+        p: f64,
+        heavy: f64,
+    },
     Mass(f64),
 }
 

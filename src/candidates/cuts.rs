@@ -4,7 +4,7 @@
 //!
 //! The k-th largest of any maxima of disjoint parts is a lower bound of the k-th largest score. With block maxima at hand,
 //! only blocks that reach the bound are read again, and little more than `k` scores come out of them, among which the k-th
-//! is selected. When there are not several times `k` blocks, the sixteen lanes of each block are the parts.
+//! is selected. When there are not enough blocks, the sixteen lanes of spans of scores are the parts.
 //!
 //! # A threshold on a flat row
 //!
@@ -18,7 +18,8 @@ use super::{BLOCK, Candidates, LANES, Scratch, View, grow};
 /// A limit counts as met when this part of it is.
 pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
 
-/// How many times more parts than `k` there must be for their maxima to be a good bound.
+/// How many times more parts than `k` there must be for their maxima to be a good bound. Of blocks half as many will do:
+/// their maxima are at hand.
 pub(super) const SPARE: usize = 3;
 
 /// A row is flat, seen from a threshold, when more than one in so many blocks reaches it.
@@ -38,11 +39,18 @@ impl Candidates<'_> {
     /// Keeps the best one, of equals the lowest.
     fn keep_first(&mut self) {
         self.carry_out_cut();
-        let place = self.place_of_best();
-        let (id, score) = (self.id(place), self.score_at(place));
+        let found = if self.view == View::Edited {
+            self.gather(self.max);
+            (self.scratch.indices[0] as usize, self.scratch.values[0])
+        } else {
+            let start = BLOCK * self.scratch.blocks.iter().position(|block| block.max == self.max).unwrap_or(0);
+            let scores = self.scores();
+            let place = start + self.kernels.position(scores.slice(start..scores.len()), self.max).unwrap_or(0);
+            (place, scores.get(place).unwrap_or(self.max))
+        };
         grow(&mut self.store.ids, 1);
         grow(&mut self.store.scores, 1);
-        (self.store.ids[0], self.store.scores[0]) = (id, score);
+        (self.store.ids[0], self.store.scores[0]) = (self.id(found.0), found.1);
         self.view = View::List(1);
         self.floor = f32::MIN;
         self.total = None;
@@ -99,21 +107,21 @@ impl Candidates<'_> {
 
     /// A lower bound of the k-th largest score; `f32::MIN` when there is no good one.
     pub(super) fn bound(&mut self, k: usize) -> f32 {
-        if k * SPARE <= self.scratch.blocks.len() {
+        if k * SPARE <= 2 * self.scratch.blocks.len() {
             return self.block_bound(k);
         }
-        self.whole();
         let scores = super::scores(self.input, self.store, self.view);
-        let floats = &mut self.scratch.floats;
+        let Scratch { floats, edits, .. } = &mut *self.scratch;
         let parts = |span: usize| scores.len() / span * LANES;
-        let Some(span) = [BLOCK, BLOCK / 4].into_iter().find(|&span| k * SPARE <= parts(span)) else {
+        let Some(span) = [4 * BLOCK, BLOCK, BLOCK / 4].into_iter().find(|&span| k * SPARE <= parts(span)) else {
             return f32::MIN;
         };
         // Another token may ask for another k.
         floats.clear();
         floats.reserve(scores.len().div_ceil(BLOCK / 4) * LANES);
         floats.resize(scores.len().div_ceil(span) * LANES, f32::NEG_INFINITY);
-        self.kernels.lane_maxima(scores, span, floats);
+        let except = if self.view == View::Edited { edits.words() } else { &[] };
+        self.kernels.lane_maxima(scores, span, except, floats);
         nth_largest(floats, k).max(f32::MIN)
     }
 

@@ -1,202 +1,184 @@
-//! Changes of single scores, and of all.
+//! Changed scores of a row that is not copied.
 //!
-//! A stage changes few scores of many, and most of the row is never read again. So a changed score goes into the copy, and a
-//! bit for each place says which are there. A gather reads the caller's row and corrects what it found; what reads all scores
-//! has the rest of the row copied first.
+//! A stage changes few scores of many, and most of the row is never read again. So changed scores go into a list, and a bit
+//! for each place says that the caller's row does not tell its score any more. What reads the row passes over those places
+//! and looks at the list beside.
 
-use super::{BLOCK, Candidates, Scratch, View, largest};
-
-/// Places that share a word of bits.
-const WORD: usize = 32;
-
-/// A row of so few scores is copied at the first change.
-const SMALL: usize = 2048;
+use crate::kernels::{BLOCK, Block, WORD};
 
 /// Words of a block.
 const WORDS: usize = BLOCK / WORD;
 
-impl Candidates<'_> {
-    /// Replaces the score of `id` by `change` of it. A token that is impossible or unknown stays so, and a change does not
-    /// make one impossible unless it returns -inf. Call [`Self::settle`] after the last change.
+/// Places that share a chain: so few that a walk through it is short.
+const SPAN: usize = 64;
+
+/// The end of a chain.
+const END: u32 = u32::MAX;
+
+/// The changed scores of a row.
+#[derive(Debug, Default)]
+pub(super) struct Edits {
+    /// Places and scores, in the order in which they were first changed.
+    list: Vec<(u32, f32)>,
+    /// Bits of places that are in the list.
+    words: Vec<u32>,
+    index: Index,
+}
+
+/// Where the list has a place. Only asked, and so only made, when scores change once more.
+#[derive(Debug, Default)]
+struct Index {
+    /// The last entry of each span of places, and for each entry the one before it.
+    heads: Vec<u32>,
+    chains: Vec<u32>,
+    /// The entry after that which was found last: stages often change the same scores in the same order.
+    next: usize,
+}
+
+impl Edits {
+    /// None, of a row of so many blocks.
+    pub(super) fn restart(&mut self, blocks: usize) {
+        self.list.clear();
+        self.words.clear();
+        self.words.resize(blocks * WORDS, 0);
+        self.index.chains.clear();
+    }
+
+    /// Places and scores, in the order in which they were first changed.
+    pub(super) fn list(&self) -> &[(u32, f32)] {
+        &self.list
+    }
+
+    /// The bits of places whose scores are here.
+    pub(super) fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// Changes scores of which the row says what they were at first.
     #[inline]
-    pub(crate) fn change(&mut self, id: u32, change: impl FnOnce(f32) -> f32) {
-        self.carry_out_cut();
-        if self.view == View::Input {
-            self.edit();
-        }
-        let place = match self.view {
-            View::List(length) => self.store.ids[..length].binary_search(&id).unwrap_or(length),
-            View::Input | View::Edited | View::Copy => id as usize,
-        };
-        if place >= self.places() {
-            return;
-        }
-        let before = self.score_at(place);
-        if before == f32::NEG_INFINITY {
-            return;
-        }
-        let after = change(before);
-        match self.view {
-            View::List(_) => self.store.scores[place] = after,
-            View::Input | View::Edited | View::Copy => self.store.copy[place] = after,
-        }
-        if self.view == View::Edited {
-            self.scratch.edited[place / WORD] |= 1 << (place % WORD);
-        }
-        // A maximum is only in doubt where the score that it was has fallen.
-        let block = &mut self.scratch.blocks[place / BLOCK];
-        if after >= block.max {
-            block.max = after + 0.0;
-        } else if before == block.max {
-            self.scratch.stale[place / BLOCK] = true;
-        }
-    }
-
-    /// Makes all tokens impossible whose bit in the packed `mask` is zero or missing.
-    pub(crate) fn mask(&mut self, mask: &[u32]) {
-        let kernels = self.kernels;
-        (kernels.mask)(self.owned(), mask);
-        self.scratch.stale.fill(true);
-    }
-
-    /// Makes all tokens impossible but those of `allowed`.
-    pub(crate) fn allow(&mut self, allowed: &[u32]) {
-        let mut kept = std::mem::take(&mut self.scratch.floats);
-        kept.clear();
-        let copy = self.owned();
-        kept.extend(allowed.iter().map(|&id| copy[id as usize]));
-        copy.fill(f32::NEG_INFINITY);
-        for (&id, &score) in allowed.iter().zip(&kept) {
-            copy[id as usize] = score;
-        }
-        self.scratch.floats = kept;
-        self.scratch.stale.fill(true);
-    }
-
-    /// Brings the maxima up to date after changes; a list loses what has become impossible.
-    pub(crate) fn settle(&mut self) {
-        match self.view {
-            View::Input => return,
-            View::List(_) => {
-                let count = self.gather(f32::MIN);
-                return self.adopt(count);
-            }
-            View::Edited | View::Copy => {}
-        }
-        let Scratch { blocks, stale, edited, .. } = &mut *self.scratch;
-        for (at, (block, stale)) in blocks.iter_mut().zip(stale).enumerate() {
-            if std::mem::take(stale) {
-                let places = at * BLOCK..self.input.len().min((at + 1) * BLOCK);
-                let mut scores = [0.0; BLOCK];
-                let scores = &mut scores[..places.len()];
-                scores.copy_from_slice(&self.store.copy[places.clone()]);
-                if self.view == View::Edited {
-                    self.kernels.complete(self.input.slice(places), &edited[at * WORDS..], scores);
+    pub(super) fn change<T>(
+        &mut self,
+        ids: impl ExactSizeIterator<Item = (u32, T)>,
+        row: impl Fn(usize) -> Option<f32>,
+        change: impl Fn(f32, T) -> f32,
+        doubt: &mut Doubt<'_>,
+    ) {
+        let Self { list, words, index } = self;
+        let mut count = list.len();
+        list.resize(count + ids.len(), (0, 0.0));
+        let (list, words) = (&mut list[..], &mut words[..]);
+        index.next = 0;
+        for (id, with) in ids {
+            let place = id as usize;
+            let Some(came) = row(place) else { continue };
+            let (word, bit) = (&mut words[place / WORD], 1 << (place % WORD));
+            if *word & bit == 0 {
+                if came > f32::NEG_INFINITY {
+                    *word |= bit;
+                    let after = change(came, with);
+                    list[count] = (id, after);
+                    count += 1;
+                    doubt.note(place, came, after);
                 }
-                self.kernels.scan(&*scores, std::slice::from_mut(block));
+            } else {
+                let score = &mut list[index.find(&list[..count], id, words.len() * WORD / SPAN)].1;
+                doubt.changed(place, score, |x| change(x, with));
             }
         }
-        self.max = largest(&self.scratch.blocks);
-        self.total = None;
+        self.list.truncate(count);
     }
+}
 
-    /// The score at a place of an edited row.
+impl Index {
+    /// The entry of a place that is in the list, of a row of so many spans.
+    fn find(&mut self, list: &[(u32, f32)], place: u32, spans: usize) -> usize {
+        let is_here = |at: usize| list.get(at).is_some_and(|entry| entry.0 == place);
+        if !is_here(self.next) {
+            if self.chains.is_empty() {
+                self.heads.clear();
+                self.heads.resize(spans, END);
+            }
+            for (&(place, _), at) in list.iter().zip(0..).skip(self.chains.len()) {
+                self.chains.push(std::mem::replace(&mut self.heads[place as usize / SPAN], at));
+            }
+            self.next = self.heads[place as usize / SPAN] as usize;
+            while !is_here(self.next) {
+                self.next = self.chains[self.next] as usize;
+            }
+        }
+        self.next += 1;
+        self.next - 1
+    }
+}
+
+/// Blocks whose maximum is in doubt, as a score that was as large has changed, or has become as large.
+pub(super) struct Doubt<'a> {
+    pub(super) blocks: &'a [Block],
+    pub(super) stale: &'a mut [bool],
+}
+
+impl Doubt<'_> {
+    /// Changes the score at a place, unless it is -inf.
     #[inline]
-    pub(super) fn edited(&self, place: usize) -> f32 {
-        let is_edited = self.scratch.edited[place / WORD] >> (place % WORD) & 1 == 1;
-        if is_edited { self.store.copy[place] } else { self.input.get(place).unwrap_or(f32::NEG_INFINITY) }
-    }
-
-    /// The scores, to be changed: of the row a copy, made at the first change.
-    pub(super) fn owned(&mut self) -> &mut [f32] {
-        self.carry_out();
-        if self.view == View::Input {
-            self.store.copy.resize(self.input.len(), 0.0);
-            self.kernels.scan_copy(self.input, &mut self.store.copy, &mut self.scratch.blocks);
-            self.view = View::Copy;
-            self.refresh();
-        }
-        match self.view {
-            View::List(length) => &mut self.store.scores[..length],
-            View::Input | View::Edited | View::Copy => &mut self.store.copy,
+    pub(super) fn changed(&mut self, place: usize, score: &mut f32, change: impl FnOnce(f32) -> f32) {
+        let before = *score;
+        if before > f32::NEG_INFINITY {
+            *score = change(before);
+            self.note(place, before, *score);
         }
     }
 
-    /// Copies the rest of an edited row.
-    pub(super) fn whole(&mut self) {
-        if self.view == View::Edited {
-            self.kernels.complete(self.input, &self.scratch.edited, &mut self.store.copy);
-            self.view = View::Copy;
-        }
+    /// The score at a place was `before`, and is `after`.
+    #[inline]
+    fn note(&mut self, place: usize, before: f32, after: f32) {
+        let larger = if after > before { after } else { before };
+        // Without a branch, which nobody could foresee.
+        self.stale[place / BLOCK] |= larger >= self.blocks[place / BLOCK].max;
     }
+}
 
-    /// Makes what was gathered from the caller's row, `count` scores of at least `threshold`, that of the edited row, and
-    /// returns how many those are.
-    pub(super) fn correct(&mut self, count: usize, threshold: f32) -> usize {
-        let mut kept = 0;
-        for at in 0..count {
-            let place = self.scratch.indices[at];
-            let x = self.edited(place as usize);
-            self.scratch.indices[kept] = place;
-            self.scratch.values[kept] = x;
-            kept += usize::from(x >= threshold);
-        }
-        self.find_risen(threshold);
-        let Scratch { values, indices, risen, .. } = &mut *self.scratch;
-        let total = kept + risen.len();
-        // Merged from behind, both ascending.
-        while let Some(place) = risen.pop() {
-            while kept > 0 && indices[kept - 1] > place {
-                let to = kept + risen.len();
-                (values[to], indices[to]) = (values[kept - 1], indices[kept - 1]);
-                kept -= 1;
-            }
-            let to = kept + risen.len();
-            (values[to], indices[to]) = (self.store.copy[place as usize], place);
-        }
-        total
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
 
-    /// The places whose scores have come to `threshold` by a change.
-    fn find_risen(&mut self, threshold: f32) {
-        let Scratch { blocks, edited, risen, .. } = &mut *self.scratch;
-        risen.clear();
-        for (words, start) in edited.chunks(WORDS).zip((0..).step_by(BLOCK)) {
-            if blocks[start / BLOCK].max < threshold {
-                continue;
-            }
-            for (&word, start) in words.iter().zip((start..).step_by(WORD)) {
-                let mut left = word;
-                while left != 0 {
-                    let place = start + left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    if self.input.get(place).is_some_and(|x| x < threshold) && self.store.copy[place] >= threshold {
-                        #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
-                        risen.push(place as u32);
+    /// In one order and in another, twice in a stage, and never what is impossible or beyond the row.
+    #[test]
+    fn scores_change_as_often_as_they_are_named() {
+        let row: Vec<f32> = (0..1300_u16).map(|at| if at % 7 == 3 { f32::NEG_INFINITY } else { at.into() }).collect();
+        let blocks: Vec<_> = row.chunks(BLOCK).map(|xs| Block { max: xs[xs.len() - 1], ..Block::default() }).collect();
+        let stages: [Vec<u32>; 5] = [
+            (0..1400).step_by(9).collect(),
+            (0..1400).step_by(9).collect(),
+            (0..1400).rev().step_by(5).collect(),
+            [6, 6, 1299, 6, 511].to_vec(),
+            (100..300).chain(100..300).collect(),
+        ];
+        let mut edits = Edits::default();
+        // A row after a row.
+        for _ in 0..2 {
+            edits.restart(blocks.len());
+            let (mut expected, mut stale) = (BTreeMap::new(), [false; 3]);
+            for (ids, add) in stages.iter().zip([1.0, -2.0, 4.0, f32::NEG_INFINITY, 8.0]) {
+                for &id in ids {
+                    let Some(&came) = row.get(id as usize) else { continue };
+                    if came > f32::NEG_INFINITY {
+                        *expected.entry(id).or_insert(came) += add;
                     }
                 }
+                let mut doubt = Doubt { blocks: &blocks, stale: &mut stale };
+                let with = ids.iter().map(|&id| (id, add));
+                edits.change(with, |at| row.get(at).copied(), |x, add| x + add, &mut doubt);
+                let mut got = edits.list().to_vec();
+                got.sort_unstable_by_key(|&(place, _)| place);
+                assert_eq!(expected.clone().into_iter().collect::<Vec<_>>(), got);
+                let is_set = |place: u32| edits.words()[place as usize / WORD] >> (place as usize % WORD) & 1 == 1;
+                assert!((0..1300).all(|place| is_set(place) == expected.contains_key(&place)));
+                for (&place, &score) in &expected {
+                    let (block, came) = (place as usize / BLOCK, row[place as usize]);
+                    assert!(stale[block] || came.max(score) < blocks[block].max, "{place} of a block in doubt");
+                }
             }
         }
-    }
-
-    /// From here on scores of the row are changed.
-    fn edit(&mut self) {
-        if self.input.len() <= SMALL {
-            self.owned();
-            return;
-        }
-        self.store.copy.resize(self.input.len(), 0.0);
-        let Scratch { blocks, edited, .. } = &mut *self.scratch;
-        edited.clear();
-        edited.resize(blocks.len() * WORDS, 0);
-        self.view = View::Edited;
-        self.refresh();
-    }
-
-    /// Nothing is stale.
-    pub(super) fn refresh(&mut self) {
-        self.scratch.stale.clear();
-        self.scratch.stale.reserve(self.input.len().div_ceil(BLOCK));
-        self.scratch.stale.resize(self.scratch.blocks.len(), false);
     }
 }

@@ -71,9 +71,7 @@ impl Candidates<'_> {
         let likely = (0..count).filter(|&at| at != least).map(|at| self.id(self.scratch.indices[at] as usize));
         gone.extend(likely.filter(|id| !protect.contains(id)));
         if self.len() - gone.len() >= min_keep {
-            for &id in &gone {
-                self.change(id, |_| f32::NEG_INFINITY);
-            }
+            self.ban(&gone);
             self.settle();
         } else if !or_nothing {
             self.keep_best_and_protected(protect, min_keep, &mut gone);
@@ -97,9 +95,7 @@ impl Candidates<'_> {
             *at = self.id(indices[*at as usize] as usize);
         }
         gone.retain(|id| !protect.contains(id));
-        for &id in &*gone {
-            self.change(id, |_| f32::NEG_INFINITY);
-        }
+        self.ban(gone);
         self.settle();
     }
 

@@ -1,6 +1,6 @@
 //! The tokens that are still possible and their scores, in id order.
 //!
-//! A row starts as the caller's slice and is copied only where a stage changes scores, which is what `edits` is about. The
+//! A row starts as the caller's slice and is copied only where a stage changes scores, which is what `changes` is about. The
 //! first cut that leaves few of it turns it into a list of ids and scores. Both forms are one slice of scores in id order,
 //! so that every kernel serves both; a removed token of a whole row has the score -inf.
 //!
@@ -11,6 +11,7 @@
 //! no vocabulary is ever sorted.
 
 mod bracket;
+mod changes;
 mod crossing;
 mod cuts;
 mod edge;
@@ -53,7 +54,7 @@ pub(crate) enum Sums {
 enum View {
     /// The caller's row.
     Input,
-    /// The caller's row, but for some scores, which are in the copy.
+    /// The caller's row, but for some scores, which are in a list of edits.
     Edited,
     Copy,
     List(usize),
@@ -161,15 +162,6 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// The score at a place.
-    #[inline]
-    fn score_at(&self, place: usize) -> f32 {
-        match self.view {
-            View::Edited => self.edited(place),
-            view => scores(self.input, self.store, view).get(place).unwrap_or(f32::NEG_INFINITY),
-        }
-    }
-
     /// The token at `place` of [`Self::scores`].
     pub(crate) fn id(&self, place: usize) -> u32 {
         match self.view {
@@ -180,67 +172,48 @@ impl<'a> Candidates<'a> {
     }
 
     /// The tokens that are left, ascending, and their scores.
-    pub(crate) fn for_each(&self, mut visit: impl FnMut(u32, f32)) {
-        let floor = self.floor;
-        let mut left = |place: usize, x| {
-            if x >= floor {
-                #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
-                visit(place as u32, x);
+    pub(crate) fn for_each(&mut self, mut visit: impl FnMut(u32, f32)) {
+        self.whole();
+        self.scores().for_each(|place, x| {
+            if x >= self.floor {
+                visit(self.id(place), x);
             }
-        };
-        match self.view {
-            View::Input | View::Copy => self.scores().for_each(left),
-            View::Edited => (0..self.places()).for_each(|place| left(place, self.edited(place))),
-            View::List(_) => self.scores().for_each(|place, x| left(self.store.ids[place] as usize, x)),
-        }
+        });
     }
 
     /// A list of them.
-    pub(crate) fn list(&self) -> Vec<(u32, f32)> {
+    pub(crate) fn list(&mut self) -> Vec<(u32, f32)> {
         let mut list = Vec::new();
         self.for_each(|id, x| list.push((id, x)));
         list
     }
 
     /// How many tokens are left.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn len(&mut self) -> usize {
+        self.whole();
         match self.view {
             View::List(length) if self.floor == f32::MIN => length,
-            View::Edited => {
-                let mut count = 0;
-                self.for_each(|_, _| count += 1);
-                count
-            }
             _ => self.kernels.count(self.scores(), self.floor),
         }
     }
 
     /// The score of a token that is left; -inf for any other.
-    pub(crate) fn score(&self, id: u32) -> f32 {
+    pub(crate) fn score(&mut self, id: u32) -> f32 {
+        self.whole();
         let score = match self.view {
             View::List(length) => {
                 let place = self.store.ids[..length].binary_search(&id);
                 place.map_or(f32::NEG_INFINITY, |place| self.store.scores[place])
             }
-            View::Input | View::Edited | View::Copy => self.score_at(id as usize),
+            View::Input | View::Edited | View::Copy => self.scores().get(id as usize).unwrap_or(f32::NEG_INFINITY),
         };
         if score >= self.floor { score } else { f32::NEG_INFINITY }
     }
 
     /// The best token, of equals the lowest.
-    pub(crate) fn best(&self) -> u32 {
-        self.id(self.place_of_best())
-    }
-
-    /// Where the best token is.
-    fn place_of_best(&self) -> usize {
-        let block = self.scratch.blocks.iter().position(|block| block.max == self.max).unwrap_or(0);
-        let start = block * BLOCK;
-        let place = match self.view {
-            View::Edited => (start..self.places()).position(|place| self.edited(place) >= self.max),
-            _ => self.kernels.position(self.scores().slice(start..self.places()), self.max),
-        };
-        start + place.unwrap_or(0)
+    pub(crate) fn best(&mut self) -> u32 {
+        self.keep_best(1);
+        self.id(0)
     }
 
     /// Every token with its score as it came, and no temperature.
@@ -272,11 +245,8 @@ impl<'a> Candidates<'a> {
     /// Finds the scores of at least `threshold`: how many, with scores and places in the scratch buffers.
     fn gather(&mut self, threshold: f32) -> usize {
         let threshold = threshold.max(f32::MIN);
-        if self.view == View::Edited && self.is_flat(threshold) {
-            self.whole();
-        }
         let room = self.places() + LANES;
-        let Scratch { blocks, values, indices, .. } = &mut *self.scratch;
+        let Scratch { blocks, values, indices, edits, .. } = &mut *self.scratch;
         // The list and what was gathered change places: both grow at the first token.
         for floats in [&mut *values, &mut self.store.scores] {
             grow(floats, room);
@@ -284,12 +254,12 @@ impl<'a> Candidates<'a> {
         for ids in [&mut *indices, &mut self.store.ids] {
             grow(ids, room);
         }
-        if self.view == View::Edited {
-            let count = self.kernels.gather(self.input, blocks, threshold, values, indices);
-            return self.correct(count, threshold);
-        }
         let scores = scores(self.input, self.store, self.view);
-        self.kernels.gather(scores, blocks, threshold, values, indices)
+        if self.view == View::Edited {
+            let count = self.kernels.gather(scores, blocks, threshold, edits.words(), values, indices);
+            return self.add_edited(count, threshold);
+        }
+        self.kernels.gather(scores, blocks, threshold, &[], values, indices)
     }
 
     /// Makes the first `count` scores that were gathered the list of candidates.
@@ -321,8 +291,8 @@ impl<'a> Candidates<'a> {
 
 fn scores<'b>(input: Scores<'b>, store: &'b Store, view: View) -> Scores<'b> {
     match view {
-        View::Input => input,
-        View::Edited | View::Copy => Scores::F32(&store.copy),
+        View::Input | View::Edited => input,
+        View::Copy => Scores::F32(&store.copy),
         View::List(length) => Scores::F32(&store.scores[..length]),
     }
 }

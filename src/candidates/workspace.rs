@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use super::Ranked;
 use super::crossing::Item;
+use super::edits::Edits;
 use crate::kernels::{Block, Part};
 
 /// The buffers of one draw.
@@ -44,8 +45,8 @@ pub(super) struct Scratch {
     pub(super) blocks: Vec<Block>,
     /// What a bracket leaves of each beside.
     pub(super) parts: Vec<Part>,
-    /// Bits of places whose scores are in the copy, of an edited row.
-    pub(super) edited: Vec<u32>,
+    /// Changed scores, of an edited row.
+    pub(super) edits: Edits,
     /// Blocks whose maximum is out of date.
     pub(super) stale: Vec<bool>,
     /// What a gather found: scores and their places.
@@ -55,8 +56,8 @@ pub(super) struct Scratch {
     pub(super) inner: Vec<Block>,
     pub(super) inner_parts: Vec<Part>,
     pub(super) narrowed: Vec<f32>,
-    /// Places whose scores have risen to a threshold by a change.
-    pub(super) risen: Vec<u32>,
+    /// Changed scores of at least a threshold, with their places.
+    pub(super) risen: Vec<(u32, f32)>,
     /// Maxima to select among, weights, shifted scores.
     pub(super) floats: Vec<f32>,
     pub(super) shifted: Vec<f32>,

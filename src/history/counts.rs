@@ -28,7 +28,7 @@ impl Counts {
     }
 
     /// Each token that occurs, with its count, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (u32, u32)> {
         self.tally.entries().iter().copied()
     }
 

@@ -31,10 +31,9 @@ impl Ngrams {
         }
     }
 
-    /// The tokens that followed the last `n - 1` of `tokens` before.
-    pub(crate) fn completing(&self, tokens: &[u32]) -> impl Iterator<Item = u32> {
-        let found = self.contexts.find(tokens);
-        found.into_iter().flat_map(|tally| tally.entries()).map(|&(token, _)| token)
+    /// The tokens that followed the last `n - 1` of `tokens` before, with how often.
+    pub(crate) fn completing(&self, tokens: &[u32]) -> impl ExactSizeIterator<Item = (u32, u32)> {
+        self.contexts.find(tokens).map_or(&[][..], |tally| tally.entries()).iter().copied()
     }
 }
 
@@ -59,7 +58,7 @@ mod tests {
                 let runs =
                     end.into_iter().flat_map(|end| tokens.windows(rest + 1).filter(move |run| run.starts_with(end)));
                 let expected: std::collections::BTreeSet<_> = runs.map(|run| run[rest]).collect();
-                let got: Vec<_> = ngrams.completing(&tokens).collect();
+                let got: Vec<_> = ngrams.completing(&tokens).map(|(token, _)| token).collect();
                 assert_eq!(expected.len(), got.len(), "each once");
                 assert_eq!(expected, got.into_iter().collect(), "n = {n}, {tokens:?}");
             }

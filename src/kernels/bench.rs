@@ -4,8 +4,19 @@ use super::{BLOCK, Base, Block, Bracket, Kernels, LANES, Part};
 use crate::scores::Scores;
 
 /// What can be run.
-pub const NAMES: [&str; 11] =
-    ["scan", "lane_maxima", "mass", "mass_out", "mass_from", "estimate", "bracket", "weights", "multiply", "gather", "count"];
+pub const NAMES: [&str; 11] = [
+    "scan",
+    "lane_maxima",
+    "mass",
+    "mass_out",
+    "mass_from",
+    "estimate",
+    "bracket",
+    "weights",
+    "multiply",
+    "gather",
+    "count",
+];
 
 /// How far below the largest score `gather`, `count` and `bracket` look.
 pub const NEAR: f32 = 3.0;
@@ -53,7 +64,7 @@ impl Bench {
         let (base, near) = (Base::new(1.0), *max - NEAR);
         match name {
             "scan" => *found = usize::from(kernels.scan(row, blocks)),
-            "lane_maxima" => kernels.lane_maxima(row, BLOCK, maxima),
+            "lane_maxima" => kernels.lane_maxima(row, BLOCK, &[], maxima),
             "mass" => *found = usize::from(kernels.mass(row, base, blocks)),
             "mass_out" => *found = usize::from(kernels.mass_out(row, base, blocks, &mut out[..row.len()])),
             "mass_from" => kernels.mass_from_rough(row, base, *max, f32::MIN, blocks),
@@ -64,7 +75,7 @@ impl Bench {
                 kernels.bracket(row, base, bracket, blocks, parts, out);
             }
             "multiply" => (kernels.multiply)(&mut out[..row.len()], [1.0, 0.0]),
-            "gather" => *found = kernels.gather(row, blocks, near, out, indices),
+            "gather" => *found = kernels.gather(row, blocks, near, &[], out, indices),
             "count" => *found = kernels.count(row, near),
             _ => panic!("no kernel {name}"),
         }

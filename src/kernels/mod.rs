@@ -17,7 +17,7 @@ use half::{bf16, f16};
 use crate::scores::Scores;
 pub(crate) use generic::estimate::ESTIMATE;
 pub(crate) use generic::mass::ROUGH;
-pub(crate) use generic::{BLOCK, LANES};
+pub(crate) use generic::{BLOCK, LANES, WORD};
 
 /// What one pass leaves of a block of scores.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -168,7 +168,8 @@ macro_rules! readers {
 readers! {
     fn scan(blocks: &mut [Block]) -> bool;
     fn scan_copy(out: &mut [f32], blocks: &mut [Block]) -> bool;
-    fn lane_maxima(span: usize, maxima: &mut [f32]);
+    fn rescan(except: &[u32], stale: &[u32], blocks: &mut [Block]);
+    fn lane_maxima(span: usize, except: &[u32], maxima: &mut [f32]);
     fn mass(base: Base, blocks: &mut [Block]) -> bool;
     fn mass_out(base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool;
     fn mass_from(base: Base, max: f32, threshold: f32, blocks: &mut [Block]);
@@ -181,12 +182,12 @@ readers! {
     fn moment(base: Base, max: f32) -> f64;
     fn spread(center: f32) -> [f64; 2];
     fn least() -> f32;
-    fn gather(blocks: &[Block], threshold: f32, values: &mut [f32], indices: &mut [u32]) -> usize;
+    fn gather(blocks: &[Block], threshold: f32, except: &[u32], values: &mut [f32], indices: &mut [u32]) -> usize;
     fn position(threshold: f32) -> Option<usize>;
     fn count(threshold: f32) -> usize;
     fn shift(max: f32, out: &mut [f32]);
     fn subtract(max: f32, log_total: f32, out: &mut [f32]);
-    fn complete(words: &[u32], out: &mut [f32]);
+    fn copy(out: &mut [f32]);
 }
 
 impl Kernels {

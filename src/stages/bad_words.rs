@@ -8,7 +8,7 @@ pub(super) fn apply(candidates: &mut Candidates<'_>, words: &[Vec<u32>], context
         if let [rest @ .., last] = &word[..]
             && context.ends_with(rest)
         {
-            candidates.change(*last, |_| f32::NEG_INFINITY);
+            candidates.ban(&[*last]);
         }
     }
 }

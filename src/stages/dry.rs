@@ -12,10 +12,10 @@ pub(super) fn apply(candidates: &mut Candidates<'_>, multiplier: Option<f64>, dr
     let (Some(multiplier), Some(repeats)) = (multiplier, repeats) else { return };
     let largest = largest_exponent(dry.base).unwrap_or(0);
     let allowed = usize::try_from(dry.allowed_length).unwrap_or(usize::MAX);
-    for &(id, length) in repeats.found() {
+    candidates.change(repeats.found().iter().copied(), |x, length| {
         let taken = finite(multiplier * power(dry.base, (length - allowed).min(largest)));
-        candidates.change(id, |x| (x - taken).clamp(f32::MIN, f32::MAX));
-    }
+        (x - taken).clamp(f32::MIN, f32::MAX)
+    });
 }
 
 /// `base^exponent` by squaring: the same bits wherever, which no library promises of its own.

@@ -5,7 +5,7 @@ use crate::history::Ngrams;
 
 /// Bans the tokens that would complete a run that the context holds.
 pub(super) fn apply(candidates: &mut Candidates<'_>, ngrams: Option<&Ngrams>, context: &[u32]) {
-    for id in ngrams.into_iter().flat_map(|ngrams| ngrams.completing(context)) {
-        candidates.change(id, |_| f32::NEG_INFINITY);
+    if let Some(ngrams) = ngrams {
+        candidates.change(ngrams.completing(context), |_, _| f32::NEG_INFINITY);
     }
 }

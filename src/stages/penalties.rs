@@ -13,29 +13,25 @@ pub(super) fn repetition(candidates: &mut Candidates<'_>, penalty: Option<f64>, 
     let (Some(penalty), Some(seen)) = (penalty, seen) else { return };
     // The least positive float, should the penalty round to zero: 0 / 0 would be NaN.
     let penalty = finite(penalty).max(f32::from_bits(1));
-    for (id, _) in seen.iter() {
-        candidates.change(id, |x| {
-            // One of the two is zero. A branch would be foreseen half the time.
-            let changed = x.max(0.0) / penalty + x.min(0.0) * penalty;
-            changed.clamp(f32::MIN, f32::MAX)
-        });
-    }
+    candidates.change(seen.iter(), |x, _| {
+        // One of the two is zero. A branch would be foreseen half the time.
+        let changed = x.max(0.0) / penalty + x.min(0.0) * penalty;
+        changed.clamp(f32::MIN, f32::MAX)
+    });
 }
 
 /// Takes `penalty` for every time the token was seen.
 pub(super) fn frequency(candidates: &mut Candidates<'_>, penalty: Option<f64>, seen: Option<&Counts>) {
     let (Some(penalty), Some(seen)) = (penalty, seen) else { return };
-    for (id, count) in seen.iter() {
+    candidates.change(seen.iter(), |x, count| {
         let taken = finite(penalty * f64::from(count));
-        candidates.change(id, |x| (x - taken).clamp(f32::MIN, f32::MAX));
-    }
+        (x - taken).clamp(f32::MIN, f32::MAX)
+    });
 }
 
 /// Takes `penalty` once.
 pub(super) fn presence(candidates: &mut Candidates<'_>, penalty: Option<f64>, seen: Option<&Counts>) {
     let (Some(penalty), Some(seen)) = (penalty, seen) else { return };
     let taken = finite(penalty);
-    for (id, _) in seen.iter() {
-        candidates.change(id, |x| (x - taken).clamp(f32::MIN, f32::MAX));
-    }
+    candidates.change(seen.iter(), |x, _| (x - taken).clamp(f32::MIN, f32::MAX));
 }

@@ -19,7 +19,5 @@ pub(super) fn allowed_ids(candidates: &mut Candidates<'_>, allowed: Option<&[u32
 
 /// The ids of `banned` become impossible: `suppress`, and the stop tokens before `min_tokens`.
 pub(super) fn ban(candidates: &mut Candidates<'_>, banned: &[u32]) {
-    for &id in banned {
-        candidates.change(id, |_| f32::NEG_INFINITY);
-    }
+    candidates.ban(banned);
 }

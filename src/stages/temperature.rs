@@ -52,7 +52,7 @@ fn smooth(candidates: &mut Candidates<'_>, temperature: f64, factor: f64, curve:
 }
 
 /// Writes `(x - max) / T` for every candidate, and -inf for the rest of `out`. At `T = 1` scores keep their bits.
-pub(crate) fn write_scaled(candidates: &Candidates<'_>, out: &mut [f32]) {
+pub(crate) fn write_scaled(candidates: &mut Candidates<'_>, out: &mut [f32]) {
     out.fill(f32::NEG_INFINITY);
     let (temperature, max) = (candidates.temperature(), candidates.max());
     candidates.for_each(|id, x| out[id as usize] = scaled(x, max, temperature));

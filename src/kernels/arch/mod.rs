@@ -40,15 +40,18 @@ macro_rules! kernels {
 
         const fn readers<E: Element>() -> Readers<E> {
             Readers {
-                scan, scan_copy, lane_maxima, mass, mass_out, mass_from, mass_from_rough, estimate, bracket, bracket_exact,
-                add_inside, weights, moment, spread, least, gather, position, count, shift, subtract, complete,
+                scan, scan_copy, rescan, lane_maxima, mass, mass_out, mass_from, mass_from_rough, estimate, bracket,
+                bracket_exact, add_inside, weights, moment, spread, least, gather, position, count, shift, subtract, copy,
             }
         }
 
         $crate::kernels::arch::kernels! { @instantiate $token, ($($features)?),
             fn scan<E>(xs: &[E], blocks: &mut [Block]) -> bool = generic::scan::scan;
             fn scan_copy<E>(xs: &[E], out: &mut [f32], blocks: &mut [Block]) -> bool = generic::scan::scan_copy;
-            fn lane_maxima<E>(xs: &[E], span: usize, maxima: &mut [f32]) -> () = generic::scan::lane_maxima;
+            fn rescan<E>(xs: &[E], except: &[u32], stale: &[u32], blocks: &mut [Block]) -> ()
+                = generic::scan::rescan;
+            fn lane_maxima<E>(xs: &[E], span: usize, except: &[u32], maxima: &mut [f32]) -> ()
+                = generic::scan::lane_maxima;
             fn mass<E>(xs: &[E], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass;
             fn mass_out<E>(xs: &[E], base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool
                 = generic::mass::mass_out;
@@ -71,13 +74,13 @@ macro_rules! kernels {
             fn spread<E>(xs: &[E], center: f32) -> [f64; 2] = generic::spread::spread;
             fn least<E>(xs: &[E]) -> f32 = generic::spread::least;
             fn gather<E>(
-                xs: &[E], blocks: &[Block], threshold: f32, values: &mut [f32], indices: &mut [u32]
+                xs: &[E], blocks: &[Block], threshold: f32, except: &[u32], values: &mut [f32], indices: &mut [u32]
             ) -> usize = generic::gather::gather;
             fn position<E>(xs: &[E], threshold: f32) -> Option<usize> = generic::lookup::position;
             fn count<E>(xs: &[E], threshold: f32) -> usize = generic::lookup::count;
             fn shift<E>(xs: &[E], max: f32, out: &mut [f32]) -> () = generic::write::shift;
             fn subtract<E>(xs: &[E], max: f32, log_total: f32, out: &mut [f32]) -> () = generic::write::subtract;
-            fn complete<E>(xs: &[E], words: &[u32], out: &mut [f32]) -> () = generic::write::complete;
+            fn copy<E>(xs: &[E], out: &mut [f32]) -> () = generic::write::copy;
             fn multiply(xs: &mut [f32], factor: [f32; 2]) -> () = generic::write::multiply;
             fn mask(xs: &mut [f32], words: &[u32]) -> () = generic::write::mask;
         }

@@ -1,9 +1,9 @@
 //! The scores that reach a threshold, with their places, in order.
 //!
-//! Blocks whose maximum is below the threshold are not read. In the others each vector is compared at once, and its
-//! lanes that pass are moved to the front and stored whole: the next store overwrites what was too much.
+//! Blocks whose maximum is below the threshold are not read. In the others four vectors are compared at once, and the lanes
+//! that pass are moved to the front and stored whole: the next store overwrites what was too much.
 
-use super::{BLOCK, Element, LANES, Simd};
+use super::{BLOCK, Element, LANES, Simd, bits};
 use crate::kernels::Block;
 
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
@@ -11,56 +11,81 @@ const BLOCK_U32: u32 = BLOCK as u32;
 #[expect(clippy::cast_possible_truncation, reason = "small constants")]
 const LANES_U32: u32 = LANES as u32;
 
+/// Blocks of which one number says which are to be read.
+const GROUP: usize = 64;
+
 /// Writes the scores of at least `threshold` and their indices to the front of `values` and `indices`, and returns how
-/// many there are. Both must have room for all that pass and [`LANES`] more.
+/// many there are, but for the places whose bit of `except` is set. Both must have room for all that pass and [`LANES`] more.
 #[inline(always)]
 pub(crate) fn gather<S: Simd, E: Element>(
     s: S,
     xs: &[E],
     blocks: &[Block],
     threshold: f32,
+    except: &[u32],
     values: &mut [f32],
     indices: &mut [u32],
 ) -> usize {
     let limit = s.splat(threshold);
     let mut count = 0;
-    let mut base: u32 = 0;
-    for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
-        if block.max >= threshold {
-            let (vectors, tail) = xs.as_chunks::<LANES>();
-            let mut at = base;
+    for (group, group_blocks) in (0..).step_by(GROUP).zip(blocks.chunks(GROUP)) {
+        // Which are to be read, without a branch that nobody could foresee.
+        let mut reached =
+            group_blocks.iter().rev().fold(0_u64, |bits, block| bits << 1 | u64::from(block.max >= threshold));
+        while reached != 0 {
+            let start = (group + reached.trailing_zeros()) * BLOCK_U32;
+            reached &= reached - 1;
+            let end = xs.len().min(start as usize + BLOCK);
+            let mut at = start;
+            let (quads, rest) = xs[start as usize..end].as_chunks::<{ 4 * LANES }>();
+            for quad in quads {
+                let (vectors, _) = quad.as_chunks::<LANES>();
+                let (a, b) = (s.load(&vectors[0]), s.load(&vectors[1]));
+                let (c, d) = (s.load(&vectors[2]), s.load(&vectors[3]));
+                // Most of a block is below: one compare for four vectors.
+                if s.at_least(s.max(s.max(a, b), s.max(c, d)), limit) != 0 {
+                    for (v, at) in [a, b, c, d].into_iter().zip((at..).step_by(LANES)) {
+                        count += push(s, v, limit, except, count, values, at, indices);
+                    }
+                }
+                at += 4 * LANES_U32;
+            }
+            let (vectors, tail) = rest.as_chunks::<LANES>();
             for v in vectors {
-                let v = s.load(v);
-                count += push(s, v, s.at_least(v, limit), count, values, at, indices);
+                count += push(s, s.load(v), limit, except, count, values, at, indices);
                 at += LANES_U32;
             }
             if !tail.is_empty() {
                 let v = s.load_tail(tail, f32::NEG_INFINITY);
-                count += push(s, v, s.at_least(v, limit), count, values, at, indices);
+                count += push(s, v, limit, except, count, values, at, indices);
             }
         }
-        base += BLOCK_U32;
     }
     count
 }
 
-/// Moves the lanes of `v` whose bit is set behind the `count` that are there, and returns how many those are.
+/// Moves the lanes of `v`, of which the first is at `base`, that pass behind the `count` scores that are there, and returns how
+/// many those are.
 #[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "the same as of the kernel, and where it is")]
 fn push<S: Simd>(
     s: S,
     v: S::F32,
-    bits: u32,
+    limit: S::F32,
+    except: &[u32],
     count: usize,
     values: &mut [f32],
     base: u32,
     indices: &mut [u32],
 ) -> usize {
-    if bits == 0 {
+    let passing = s.at_least(v, limit);
+    if passing == 0 {
         return 0;
     }
+    let passing = passing & !bits(except, base as usize / LANES);
     let values = values[count..].first_chunk_mut().expect("room for a vector behind what was kept");
     let indices = indices[count..].first_chunk_mut().expect("room for a vector behind what was kept");
-    s.compress(v, bits, values);
-    s.compress_places(base, bits, indices);
-    bits.count_ones() as usize
+    s.compress(v, passing, values);
+    s.compress_places(base, passing, indices);
+    passing.count_ones() as usize
 }

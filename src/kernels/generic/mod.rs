@@ -38,6 +38,9 @@ pub(crate) const LANES: usize = 16;
 /// Scores of a block: the unit of maxima and of sums.
 pub(crate) const BLOCK: usize = 512;
 
+/// Places that share a word of a packed set: two vectors.
+pub(crate) const WORD: usize = 2 * LANES;
+
 /// How many scores lie before the first from which on no vector crosses a cache line, fewer than fill one; or all, if they
 /// are fewer.
 ///
@@ -47,6 +50,15 @@ fn to_line<E>(xs: &[E]) -> usize {
     // On nearly every CPU: one vector of single precision.
     const LINE: usize = size_of::<[f32; LANES]>();
     xs.as_ptr().align_offset(LINE).min(xs.len())
+}
+
+/// The bits of vector `i` in a packed set of places: sixteen of the thirty-two in a word. Beyond the last word none is set.
+#[inline(always)]
+fn bits(words: &[u32], i: usize) -> u32 {
+    match words.get(i / 2) {
+        Some(word) => word >> (LANES * (i % 2)) & 0xffff,
+        None => 0,
+    }
 }
 
 /// Sixteen lanes of `f32` and of `f64`, thirty-two of sixteen bits, and the operations that the kernels need.

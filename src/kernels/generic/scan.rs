@@ -5,7 +5,7 @@
 //!
 //! This is how it is done in single precision; `halves` has the same for half.
 
-use super::{BLOCK, Element, LANES, Simd, to_line};
+use super::{BLOCK, Element, LANES, Simd, WORD, bits, to_line};
 use crate::kernels::Block;
 
 /// Writes the largest score of every block and returns whether any score is NaN. `blocks` has one entry per `BLOCK`
@@ -34,6 +34,17 @@ pub(crate) fn scan_copy<S: Simd, E: Element>(s: S, xs: &[E], out: &mut [f32], bl
         E::widen(s, xs, out);
     }
     s.any(nan)
+}
+
+/// Writes the largest score of the `stale` blocks, by number, but for the places whose bit of `except` is set.
+#[inline(always)]
+pub(crate) fn rescan<S: Simd, E: Element>(s: S, xs: &[E], except: &[u32], stale: &[u32], blocks: &mut [Block]) {
+    for &block in stale {
+        let block = block as usize;
+        let xs = &xs[block * BLOCK..xs.len().min((block + 1) * BLOCK)];
+        let except = except.get(block * (BLOCK / WORD)..).unwrap_or_default();
+        blocks[block].max = s.reduce_max(lanes_except(s, xs, except)) + 0.0;
+    }
 }
 
 /// The largest score of one block; marks NaN.
@@ -73,23 +84,57 @@ pub(super) fn largest<S: Simd>(s: S, xs: &[f32], nan: &mut S::Flags) -> f32 {
     s.reduce_max(s.max(s.max(max[0], max[1]), s.max(max[2], max[3]))) + 0.0
 }
 
-/// Writes sixteen maxima for every `span` scores, one per lane: the largest score of sixteen interleaved parts. A last span
-/// that is short leaves -inf where a lane has nothing.
+/// Writes sixteen maxima for every `span` scores, one per lane: the largest score of sixteen interleaved parts, but for the
+/// places whose bit of `except` is set. A lane in which nothing is left has -inf. `span` is a multiple of [`WORD`].
 #[inline(always)]
-pub(crate) fn lane_maxima<S: Simd, E: Element>(s: S, xs: &[E], span: usize, maxima: &mut [f32]) {
+pub(crate) fn lane_maxima<S: Simd, E: Element>(s: S, xs: &[E], span: usize, except: &[u32], maxima: &mut [f32]) {
     let (outs, _) = maxima.as_chunks_mut::<LANES>();
-    for (xs, out) in xs.chunks(span).zip(outs) {
-        s.store(E::lane_maxima(s, xs), out);
+    for (i, (xs, out)) in xs.chunks(span).zip(outs).enumerate() {
+        let except = except.get(i * (span / WORD)..).unwrap_or_default();
+        s.store(lanes_except(s, xs, except), out);
     }
+}
+
+/// The largest score of each lane, but for the places whose bit is set.
+#[inline(always)]
+fn lanes_except<S: Simd, E: Element>(s: S, xs: &[E], except: &[u32]) -> S::F32 {
+    if except.is_empty() {
+        return E::lane_maxima(s, xs);
+    }
+    let none = s.splat(f32::NEG_INFINITY);
+    let (mut even, mut odd) = (none, none);
+    let (pairs, rest) = xs.as_chunks::<WORD>();
+    for (i, pair) in pairs.iter().enumerate() {
+        let (vectors, _) = pair.as_chunks();
+        even = s.max(even, s.blend(bits(except, 2 * i), none, s.load(&vectors[0])));
+        odd = s.max(odd, s.blend(bits(except, 2 * i + 1), none, s.load(&vectors[1])));
+    }
+    let (vectors, tail) = rest.as_chunks();
+    let at = 2 * pairs.len();
+    if let [v] = vectors {
+        even = s.max(even, s.blend(bits(except, at), none, s.load(v)));
+    }
+    if !tail.is_empty() {
+        let bits = bits(except, at + vectors.len());
+        odd = s.max(odd, s.blend(bits, none, s.load_tail(tail, f32::NEG_INFINITY)));
+    }
+    s.max(even, odd)
 }
 
 /// The largest score of each lane, of single precision.
 #[inline(always)]
 pub(super) fn lanes<S: Simd>(s: S, xs: &[f32]) -> S::F32 {
-    let mut max = s.splat(f32::NEG_INFINITY);
     let (vectors, tail) = xs.as_chunks::<LANES>();
-    for v in vectors {
-        max = s.max(max, s.load(v));
+    let mut max = [s.splat(f32::NEG_INFINITY); 4];
+    max[0] = s.load_tail(tail, f32::NEG_INFINITY);
+    let (quads, rest) = vectors.as_chunks::<4>();
+    for quad in quads {
+        for (max, v) in max.iter_mut().zip(quad) {
+            *max = s.max(*max, s.load(v));
+        }
     }
-    if tail.is_empty() { max } else { s.max(max, s.load_tail(tail, f32::NEG_INFINITY)) }
+    for (max, v) in max.iter_mut().zip(rest) {
+        *max = s.max(*max, s.load(v));
+    }
+    s.max(s.max(max[0], max[1]), s.max(max[2], max[3]))
 }

@@ -1,6 +1,6 @@
 //! Kernels that write a row: shifted, scaled, masked.
 
-use super::{Element, LANES, Simd, to_line};
+use super::{Element, LANES, Simd, bits, to_line};
 
 /// `max(x - max, lowest finite)`, and -inf where `x` is -inf: what may be far below stays possible.
 #[inline(always)]
@@ -69,25 +69,8 @@ pub(crate) fn mask<S: Simd>(s: S, xs: &mut [f32], words: &[u32]) {
     }
 }
 
-/// Copies `xs` to `out`, but where a bit of `words` is set.
+/// The scores as `f32`.
 #[inline(always)]
-pub(crate) fn complete<S: Simd, E: Element>(s: S, xs: &[E], words: &[u32], out: &mut [f32]) {
-    let (vectors, tail) = xs.as_chunks::<LANES>();
-    let (outs, out_tail) = out.as_chunks_mut::<LANES>();
-    for (i, (v, out)) in vectors.iter().zip(outs).enumerate() {
-        s.store(s.blend(bits(words, i), s.load(out), s.load(v)), out);
-    }
-    if !tail.is_empty() {
-        let there = s.load_tail(out_tail, 0.0);
-        s.store_tail(s.blend(bits(words, vectors.len()), there, s.load_tail(tail, 0.0)), out_tail);
-    }
-}
-
-/// The bits of vector `i`: sixteen of the thirty-two in a word.
-#[inline(always)]
-fn bits(words: &[u32], i: usize) -> u32 {
-    match words.get(i / 2) {
-        Some(word) => word >> (16 * (i % 2)) & 0xffff,
-        None => 0,
-    }
+pub(crate) fn copy<S: Simd, E: Element>(s: S, xs: &[E], out: &mut [f32]) {
+    E::widen(s, xs, out);
 }

@@ -1,7 +1,7 @@
 //! Weights and their sums against `f64`, on every instruction set.
 
 use super::{LENGTHS, noise};
-use crate::kernels::{BLOCK, Base, Block, Bracket, Kernels, Part, ESTIMATE, ROUGH, active, available};
+use crate::kernels::{BLOCK, Base, Block, Bracket, ESTIMATE, Kernels, Part, ROUGH, active, available};
 
 #[test]
 fn sums_agree_with_float64() {
