@@ -51,7 +51,7 @@ impl Candidates<'_> {
         let row = scores(self.input, self.store, self.view);
         let sample = Sample { kernels: self.kernels, base, floats: &mut self.scratch.floats };
         let target = Target::Nucleus { p, heavy };
-        let Some(bracket) = sample.bracket(row, self.max, bound, SAMPLE, target) else { return false };
+        let Some(bracket) = sample.bracket(row, self.max, bound, SAMPLE, &target) else { return false };
         let mut total = self.read(bracket, false);
         let Some(mut prefix) = self.prefix_inside(total, p) else { return false };
         if prefix.edge.in_doubt(p * total.sum * MET, total.doubt(p * MET, prefix.above)) {
@@ -99,7 +99,7 @@ impl Candidates<'_> {
         while left.len() > 2 * FEW {
             let sample = Sample { kernels: self.kernels, base, floats };
             let target = Target::Mass(needed - better);
-            let bracket = sample.bracket((&*left).into(), self.max, f32::INFINITY, SAMPLE / 2, target)?;
+            let bracket = sample.bracket((&*left).into(), self.max, f32::INFINITY, SAMPLE / 2, &target)?;
             inner.resize(left.len().div_ceil(BLOCK), Block::default());
             inner_parts.resize(inner.len(), Part::default());
             self.kernels.bracket_exact(&*left, base, bracket, inner, inner_parts, narrowed);
@@ -180,10 +180,10 @@ impl<'a> Sample<'a> {
 
     /// Where a target in the scores below `bound` is likely reached, by a sample of `size`. `max` is the largest score of the
     /// row.
-    fn bracket(self, xs: Scores<'_>, max: f32, bound: f32, size: usize, target: Target) -> Option<Bracket> {
+    fn bracket(self, xs: Scores<'_>, max: f32, bound: f32, size: usize, target: &Target) -> Option<Bracket> {
         let base = self.base;
         let weights = self.weights(xs, max, bound, size);
-        bracket(base, weights, xs.len(), &target, max)
+        bracket(base, weights, xs.len(), target, max)
     }
 
     /// Weights of a sample, those of scores from `bound` on zero.
@@ -282,5 +282,5 @@ fn bracket(base: Base, weights: &[f32], length: usize, target: &Target, max: f32
         |bin: usize| f64::from(f32::from_bits((TOP + 1).saturating_sub(u32::try_from(bin).unwrap_or(TOP)) << BIN));
     let high = reached((share - error) * sum).map_or(f32::INFINITY, |bin| score(edge(bin)));
     let low = reached((share + error) * sum).filter(|&bin| bin + 1 < BINS).map_or(f32::MIN, |bin| score(edge(bin + 1)));
-    (share > 0.0 && low < high).then(|| Bracket { low, high, max })
+    (share > 0.0 && low < high).then_some(Bracket { low, high, max })
 }
