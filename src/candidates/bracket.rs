@@ -15,10 +15,10 @@ use crate::kernels::{Base, Block, Bracket, Kernels, Part, Read};
 use crate::scores::Scores;
 
 /// Scores of a sample that lie side by side.
-const RUN: usize = 64;
+pub(super) const RUN: usize = 64;
 
 /// Scores of a sample.
-const SAMPLE: usize = 64 * RUN;
+pub(super) const SAMPLE: usize = 64 * RUN;
 
 /// Scores that are looked at before the others: whether the row is flat.
 const PROBE: usize = SAMPLE / 4;
@@ -30,7 +30,7 @@ const FLAT: f64 = 8.0;
 const PEAK: f64 = 0.05;
 
 /// The error that a bracket allows for, in standard errors.
-const CONFIDENCE: f64 = 3.0;
+pub(super) const CONFIDENCE: f64 = 3.0;
 
 /// Bits of a weight that do not tell its bin: an octave has 128.
 const BIN: u32 = 16;
@@ -260,7 +260,7 @@ impl Sample<'_> {
 /// Copies runs of scores, from the run numbered `first` on, to `out`. Returns the largest; `None` if a score is NaN.
 ///
 /// Places go by the golden ratio: however many there are, they are spread evenly, and in step with no pattern of the row.
-fn take(kernels: &Kernels, xs: Scores<'_>, first: u64, out: &mut [f32]) -> Option<f32> {
+pub(super) fn take(kernels: &Kernels, xs: Scores<'_>, first: u64, out: &mut [f32]) -> Option<f32> {
     let mut max = f32::NEG_INFINITY;
     let places = (xs.len() - RUN + 1) as u64;
     for (run, out) in (first..).zip(out.chunks_mut(RUN)) {

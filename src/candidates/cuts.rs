@@ -205,6 +205,16 @@ pub(super) fn descending(x: f32) -> u32 {
     if bits >> 31 == 1 { bits } else { !(bits | 1 << 31) }
 }
 
+/// The least finite score that reaches something which all above reach as well; +inf, if none does.
+pub(super) fn least(reaches: impl Fn(f32) -> bool) -> f32 {
+    let (mut yes, mut no) = (descending(f32::INFINITY), descending(f32::NEG_INFINITY));
+    while no - yes > 1 {
+        let middle = yes.midpoint(no);
+        *(if reaches(ascending(middle)) { &mut yes } else { &mut no }) = middle;
+    }
+    ascending(yes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,5 +224,14 @@ mod tests {
         let xs = [f32::MAX, 1.0, f32::from_bits(1), 0.0, -f32::from_bits(1), -1.0, f32::MIN, f32::NEG_INFINITY];
         assert!(xs.map(descending).is_sorted());
         assert_eq!(descending(0.0), descending(-0.0));
+    }
+
+    #[test]
+    fn the_least_score_that_reaches_something_is_found() {
+        let tiny = f32::from_bits(1);
+        for x in [f32::MAX, 1.0, tiny, 0.0, -tiny, -1.0, f32::MIN] {
+            assert_eq!(x, least(|y| y >= x));
+        }
+        assert_eq!((f32::INFINITY, f32::MIN), (least(|_| false), least(|_| true)));
     }
 }

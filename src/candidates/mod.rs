@@ -10,6 +10,7 @@
 //! Nearly every cut keeps a prefix in order of score (ties to the lower id), so a cut is a threshold and a number of ties:
 //! no vocabulary is ever sorted.
 
+mod band;
 mod bracket;
 mod crossing;
 mod cuts;
@@ -20,13 +21,13 @@ mod likely;
 mod mass;
 mod nucleus;
 mod prefix;
+mod radix;
 mod rewrite;
 mod typical;
 mod workspace;
 
 pub(crate) use cuts::MET;
 pub(crate) use mass::probabilities;
-pub(crate) use prefix::Ranked;
 pub(crate) use rewrite::{finite, scaled};
 pub(crate) use workspace::{Workspace, with_workspace};
 
@@ -289,21 +290,27 @@ impl<'a> Candidates<'a> {
         if self.view == View::Edited && self.is_flat(threshold) {
             self.whole();
         }
-        let room = self.places() + LANES;
+        self.make_room();
         let Scratch { blocks, values, indices, .. } = &mut *self.scratch;
-        // The list and what was gathered change places: both grow at the first token.
-        for floats in [&mut *values, &mut self.store.scores] {
-            grow(floats, room);
-        }
-        for ids in [&mut *indices, &mut self.store.ids] {
-            grow(ids, room);
-        }
         if self.view == View::Edited {
             let count = self.kernels.gather(self.input, blocks, threshold, values, indices);
             return self.correct(count, threshold);
         }
         let scores = scores(self.input, self.store, self.view);
         self.kernels.gather(scores, blocks, threshold, values, indices)
+    }
+
+    /// Room for all that can be gathered.
+    fn make_room(&mut self) {
+        let room = self.places() + LANES;
+        let Self { store, scratch, .. } = self;
+        // The list and what was gathered change places: both grow at the first token.
+        for floats in [&mut scratch.values, &mut store.scores] {
+            grow(floats, room);
+        }
+        for ids in [&mut scratch.indices, &mut store.ids] {
+            grow(ids, room);
+        }
     }
 
     /// Makes the first `count` scores that were gathered the list of candidates.

@@ -44,6 +44,31 @@ pub(crate) fn gather<S: Simd, E: Element>(
     count
 }
 
+/// [`gather`] of the scores of at least `low` and below `high`.
+#[inline(always)]
+pub(crate) fn gather_between<S: Simd, E: Element>(
+    s: S,
+    xs: &[E],
+    [low, high]: [f32; 2],
+    values: &mut [f32],
+    indices: &mut [u32],
+) -> usize {
+    let (low, high) = (s.splat(low), s.splat(high));
+    let mut count = 0;
+    let mut at: u32 = 0;
+    let (vectors, tail) = xs.as_chunks::<LANES>();
+    for v in vectors {
+        let v = s.load(v);
+        count += push(s, v, s.at_least(v, low) & !s.at_least(v, high), count, values, at, indices);
+        at += LANES_U32;
+    }
+    if !tail.is_empty() {
+        let v = s.load_tail(tail, f32::NEG_INFINITY);
+        count += push(s, v, s.at_least(v, low) & !s.at_least(v, high), count, values, at, indices);
+    }
+    count
+}
+
 /// Moves the lanes of `v` whose bit is set behind the `count` that are there, and returns how many those are.
 #[inline(always)]
 fn push<S: Simd>(

@@ -4,7 +4,7 @@ mod mass;
 
 use half::{bf16, f16};
 
-use super::{BLOCK, Base, Block, Bracket, Kernels, Part, Read, Scores, available};
+use super::{BLOCK, Band, Base, Block, Bracket, Kernels, Part, Read, Scores, available};
 
 /// Around the lane count, around the block, primes, and a vocabulary.
 const LENGTHS: [usize; 15] = [1, 2, 15, 16, 17, 31, 33, 67, 127, 511, 512, 513, 1031, 4099, 32_000];
@@ -51,6 +51,8 @@ struct Answer {
     from: Vec<u64>,
     bracketed: Vec<[u64; 4]>,
     inside: Vec<Vec<u32>>,
+    band: Vec<u64>,
+    between: (Vec<u32>, Vec<u32>),
     position: Option<usize>,
     count: usize,
     spread: Vec<u64>,
@@ -84,6 +86,7 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
     let threshold = (finite - 3.0).max(f32::MIN);
     let (mut values, mut indices) = (vec![0.0; xs.len() + 16], vec![0; xs.len() + 16]);
     let n = kernels.gather(xs, &blocks, threshold, &mut values, &mut indices);
+    let gathered = (bits(&values[..n]), indices[..n].to_vec());
     let mut written = Vec::new();
     let (mut from, mut bracketed, mut inside) = (Vec::new(), Vec::new(), Vec::new());
     if base.covers(finite) {
@@ -111,6 +114,15 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
             inside.push(bits(&values[..count]));
         }
     }
+    let mut band = Vec::new();
+    let range = [(finite - 9.0).max(f32::MIN), threshold];
+    if base.covers(finite) {
+        let near = kernels.band(xs, base, finite, Band { core: [threshold, finite], all: range }, &mut values);
+        band = vec![near.count as u64, near.mass.to_bits(), near.moment.to_bits()];
+        inside.push(bits(&values[..near.doubtful]));
+    }
+    let n = kernels.gather_between(xs, range, &mut values, &mut indices);
+    let between = (bits(&values[..n]), indices[..n].to_vec());
     let mut lanes = vec![0.0; 16 * blocks.len()];
     kernels.lane_maxima(xs, BLOCK, &mut lanes);
     // -0 and +0 are equal, and which of the two a maximum is depends on the instruction.
@@ -141,10 +153,12 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
         rough,
         weights,
         moment,
-        gathered: (bits(&values[..n]), indices[..n].to_vec()),
+        gathered,
         from,
         bracketed,
         inside,
+        band,
+        between,
         position: kernels.position(xs, finite),
         count: kernels.count(xs, threshold),
         spread: kernels.spread(xs, finite).map(f64::to_bits).to_vec(),
