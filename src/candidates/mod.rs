@@ -14,6 +14,7 @@ mod band;
 mod bracket;
 mod crossing;
 mod cuts;
+mod deep;
 mod edge;
 mod edits;
 mod excess;
@@ -298,6 +299,14 @@ impl<'a> Candidates<'a> {
         }
         let scores = scores(self.input, self.store, self.view);
         self.kernels.gather(scores, blocks, threshold, values, indices)
+    }
+
+    /// The same for those from the first of a range up to the second, without that; of scores in one piece.
+    fn gather_between(&mut self, range: [f32; 2]) -> usize {
+        self.bracket = None;
+        self.make_room();
+        let Scratch { blocks, values, indices, .. } = &mut *self.scratch;
+        self.kernels.gather_between(scores(self.input, self.store, self.view), blocks, range, values, indices)
     }
 
     /// Room for all that can be gathered.

@@ -95,16 +95,6 @@ impl Candidates<'_> {
         }
     }
 
-    /// Keeps the scores above `last`, and of those that equal it the first `inside`; the others are the `surplus`.
-    fn keep_down_to(&mut self, last: f32, inside: usize, surplus: usize) {
-        if surplus == 0 {
-            return self.keep_at_least(last, 1);
-        }
-        let count = self.gather(last);
-        self.adopt(count);
-        self.keep_prefix(last, inside);
-    }
-
     /// At least the best `parts` candidates; and whether these are all.
     fn rank_best(&mut self, parts: usize, weigh: bool) -> (Ranked<'_>, bool) {
         let whole = self.all_at_once(parts);

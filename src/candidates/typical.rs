@@ -6,7 +6,7 @@
 //! which the lower ids stay.
 
 use super::crossing::{Crossing, Question, Sums, add};
-use super::{Candidates, MET, Scratch, scores};
+use super::{Candidates, MET, Scratch};
 use crate::math;
 
 /// Candidates that are looked at together.
@@ -44,10 +44,7 @@ impl Candidates<'_> {
         if all_stay && self.max < all[1] {
             self.keep_at_least(all[0], 1);
         } else {
-            self.make_room();
-            let row = scores(self.input, self.store, self.view);
-            let Scratch { values, indices, .. } = &mut *self.scratch;
-            let count = self.kernels.gather_between(row, all, values, indices);
+            let count = self.gather_between(all);
             let count = if all_stay { count } else { self.drop_late(count, certain, stay) };
             self.adopt(count);
         }

@@ -215,7 +215,7 @@ readers! {
     fn spread(center: f32) -> [f64; 2];
     fn least() -> f32;
     fn gather(blocks: &[Block], threshold: f32, values: &mut [f32], indices: &mut [u32]) -> usize;
-    fn gather_between(range: [f32; 2], values: &mut [f32], indices: &mut [u32]) -> usize;
+    fn gather_between(blocks: &[Block], range: [f32; 2], values: &mut [f32], indices: &mut [u32]) -> usize;
     fn position(threshold: f32) -> Option<usize>;
     fn count(threshold: f32) -> usize;
     fn shift(max: f32, out: &mut [f32]);

@@ -75,8 +75,9 @@ macro_rules! kernels {
             fn gather<E>(
                 xs: &[E], blocks: &[Block], threshold: f32, values: &mut [f32], indices: &mut [u32]
             ) -> usize = generic::gather::gather;
-            fn gather_between<E>(xs: &[E], range: [f32; 2], values: &mut [f32], indices: &mut [u32]) -> usize
-                = generic::gather::gather_between;
+            fn gather_between<E>(
+                xs: &[E], blocks: &[Block], range: [f32; 2], values: &mut [f32], indices: &mut [u32]
+            ) -> usize = generic::gather::gather_between;
             fn position<E>(xs: &[E], threshold: f32) -> Option<usize> = generic::lookup::position;
             fn count<E>(xs: &[E], threshold: f32) -> usize = generic::lookup::count;
             fn shift<E>(xs: &[E], max: f32, out: &mut [f32]) -> () = generic::write::shift;

@@ -22,49 +22,52 @@ pub(crate) fn gather<S: Simd, E: Element>(
     values: &mut [f32],
     indices: &mut [u32],
 ) -> usize {
-    let limit = s.splat(threshold);
-    let mut count = 0;
-    let mut base: u32 = 0;
-    for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
-        if block.max >= threshold {
-            let (vectors, tail) = xs.as_chunks::<LANES>();
-            let mut at = base;
-            for v in vectors {
-                let v = s.load(v);
-                count += push(s, v, s.at_least(v, limit), count, values, at, indices);
-                at += LANES_U32;
-            }
-            if !tail.is_empty() {
-                let v = s.load_tail(tail, f32::NEG_INFINITY);
-                count += push(s, v, s.at_least(v, limit), count, values, at, indices);
-            }
-        }
-        base += BLOCK_U32;
-    }
-    count
+    inside::<S, E, false>(s, xs, blocks, [threshold, f32::INFINITY], values, indices)
 }
 
-/// [`gather`] of the scores of at least `low` and below `high`.
+/// [`gather`] of the scores from the first of a range up to the second, without that.
 #[inline(always)]
 pub(crate) fn gather_between<S: Simd, E: Element>(
     s: S,
     xs: &[E],
-    [low, high]: [f32; 2],
+    blocks: &[Block],
+    range: [f32; 2],
     values: &mut [f32],
     indices: &mut [u32],
 ) -> usize {
-    let (low, high) = (s.splat(low), s.splat(high));
+    inside::<S, E, true>(s, xs, blocks, range, values, indices)
+}
+
+/// Both: whether anything is above the range need not be asked if nothing can be.
+#[inline(always)]
+fn inside<S: Simd, E: Element, const BELOW: bool>(
+    s: S,
+    xs: &[E],
+    blocks: &[Block],
+    range: [f32; 2],
+    values: &mut [f32],
+    indices: &mut [u32],
+) -> usize {
+    let [low, high] = range.map(|x| s.splat(x));
     let mut count = 0;
-    let mut at: u32 = 0;
-    let (vectors, tail) = xs.as_chunks::<LANES>();
-    for v in vectors {
-        let v = s.load(v);
-        count += push(s, v, s.at_least(v, low) & !s.at_least(v, high), count, values, at, indices);
-        at += LANES_U32;
-    }
-    if !tail.is_empty() {
-        let v = s.load_tail(tail, f32::NEG_INFINITY);
-        count += push(s, v, s.at_least(v, low) & !s.at_least(v, high), count, values, at, indices);
+    let mut base: u32 = 0;
+    for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
+        if block.max >= range[0] {
+            let (vectors, tail) = xs.as_chunks::<LANES>();
+            let mut at = base;
+            for v in vectors {
+                let v = s.load(v);
+                let bits = if BELOW { s.at_least(v, low) & !s.at_least(v, high) } else { s.at_least(v, low) };
+                count += push(s, v, bits, count, values, at, indices);
+                at += LANES_U32;
+            }
+            if !tail.is_empty() {
+                let v = s.load_tail(tail, f32::NEG_INFINITY);
+                let bits = if BELOW { s.at_least(v, low) & !s.at_least(v, high) } else { s.at_least(v, low) };
+                count += push(s, v, bits, count, values, at, indices);
+            }
+        }
+        base += BLOCK_U32;
     }
     count
 }

@@ -100,7 +100,9 @@ fn check_band(kernels: &Kernels, row: &[f32], band: Band) {
     let (moment, size) = (moments.clone().sum::<f64>(), moments.map(f64::abs).sum::<f64>());
     assert!((near.mass * unit - mass).abs() <= 3e-7 * mass, "{}: {near:?} for {mass}", kernels.name);
     assert!((near.moment * unit - moment).abs() <= 3e-7 * size, "{}: {near:?} for {moment}", kernels.name);
-    let count = kernels.gather_between(row, band.all, &mut values, &mut indices);
+    let mut blocks = vec![Block::default(); row.len().div_ceil(BLOCK)];
+    kernels.scan(row, &mut blocks);
+    let count = kernels.gather_between(row, &blocks, band.all, &mut values, &mut indices);
     let expected = (0_u32..).zip(row).filter(|&(_, &x)| is_in(band.all, x));
     let expected: (Vec<u32>, Vec<f32>) = expected.map(|(place, &x)| (place, x)).unzip();
     assert_eq!(expected, (indices[..count].to_vec(), values[..count].to_vec()), "{}", kernels.name);

@@ -121,7 +121,7 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
         band = vec![near.count as u64, near.mass.to_bits(), near.moment.to_bits()];
         inside.push(bits(&values[..near.doubtful]));
     }
-    let n = kernels.gather_between(xs, range, &mut values, &mut indices);
+    let n = kernels.gather_between(xs, &blocks, range, &mut values, &mut indices);
     let between = (bits(&values[..n]), indices[..n].to_vec());
     let mut lanes = vec![0.0; 16 * blocks.len()];
     kernels.lane_maxima(xs, BLOCK, &mut lanes);
