@@ -114,11 +114,6 @@ impl Base {
         }
     }
 
-    /// A mean of such scores, as one of scores that are not lifted.
-    pub(crate) fn lowered(self, mean: f64) -> f64 {
-        if self.lifted { mean / f64::from(Self::LIFT) } else { mean }
-    }
-
     /// Whether a row whose largest score is `max` can be weighed as it stands.
     pub(crate) fn covers(self, max: f32) -> bool {
         !self.lifted && (f64::from(max) * self.factor).abs() <= Self::REACH
