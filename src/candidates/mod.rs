@@ -8,7 +8,7 @@
 //! digit and lets cuts compare scores as they came.
 //!
 //! Nearly every cut keeps a prefix in order of score (ties to the lower id), so a cut is a threshold and a number of ties:
-//! no vocabulary is ever sorted.
+//! no vocabulary is sorted, unless the shape of its order is what a stage asks about (`prefix`).
 
 mod band;
 mod bracket;
