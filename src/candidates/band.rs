@@ -83,11 +83,11 @@ impl Candidates<'_> {
         let squares: f64 = weights.iter().map(|&weight| f64::from(weight) * f64::from(weight)).sum();
         let mass = total.sum - spread_sum(&floats[..heavy.count]);
         let sampled = spread_sum(weights);
-        if sampled == 0.0 {
+        if mass <= 0.0 || sampled == 0.0 {
             return None;
         }
         let scale = mass / sampled;
-        for pair in sample.iter().zip(&*weights) {
+        for pair in sample.iter().zip(&*weights).filter(|(x, _)| **x > f32::NEG_INFINITY) {
             octaves.add(question.item(pair), question, scale);
         }
         octaves.add_up();
@@ -124,9 +124,9 @@ impl<'a> Octaves<'a> {
         usize::try_from((key >> BIN).saturating_sub(self.bottom)).map_or(BINS - 1, |bin| bin.min(BINS - 1))
     }
 
-    /// The least distance of a bin.
+    /// The least distance of a bin; what is nearer than the others is in the first.
     fn edge(&self, bin: usize) -> f64 {
-        f64::from_bits((self.bottom + bin as u64) << BIN)
+        if bin == 0 { 0.0 } else { f64::from_bits((self.bottom + bin as u64) << BIN) }
     }
 
     fn add<A: Fn([f64; 3]) -> Sums, S>(&mut self, item: Item, question: &Question<A, S>, times: f64) {
