@@ -13,7 +13,7 @@ type Case = (&'static str, bool, fn() -> Params);
 
 /// Name, whether a few scores are lifted above the others, parameters. The last three show that a token costs the same
 /// after a long history as after a short one.
-const CASES: [Case; 12] = [
+const CASES: [Case; 14] = [
     ("greedy/flat", false, || Params { temperature: 0.0, ..Params::default() }),
     ("temperature=0.8/flat", false, || Params { temperature: 0.8, ..Params::default() }),
     ("top_k=50/flat", false, || Params { top_k: Some(50), ..Params::default() }),
@@ -21,6 +21,8 @@ const CASES: [Case; 12] = [
     ("min_p=0.05/flat", false, || Params { min_p: Some(0.05), ..Params::default() }),
     ("top_p=0.95/peaked", true, || Params { top_p: Some(0.95), ..Params::default() }),
     ("top_p=0.95/flat", false, || Params { top_p: Some(0.95), ..Params::default() }),
+    ("typical_p=0.9/flat", false, || Params { typical_p: Some(0.9), ..Params::default() }),
+    ("tfs=0.95/flat", false, || Params { tfs: Some(0.95), ..Params::default() }),
     ("chain/peaked", true, chain),
     ("chain/small", false, chain),
     ("history=1024/flat", false, history),

@@ -49,12 +49,13 @@ def read_environment() -> None:
     """
     threads = os.environ.get("SORTITION_NUM_THREADS")
     if threads:
-        # More digits than any legal number has may be more than Python converts.
-        digits = threads.isascii() and threads.isdigit() and len(threads) <= len(str(MOST_THREADS))
-        if not (digits and 1 <= int(threads) <= MOST_THREADS):
+        # More digits than any legal number has may be more than Python converts; zeros in front are none of them.
+        digits = threads.lstrip("0")
+        legal = digits.isascii() and digits.isdigit() and len(digits) <= len(str(MOST_THREADS))
+        if not (legal and int(digits) <= MOST_THREADS):
             msg = f"SORTITION_NUM_THREADS must be an integer in [1, {MOST_THREADS}], got {shown(threads)}"
             raise ParameterError(msg)
-        set_num_threads(int(threads))
+        set_num_threads(int(digits))
     name = os.environ.get("SORTITION_ISA")
     if name and not _native.select_isa(name):
         msg = f"SORTITION_ISA must be one of {', '.join(_native.available())} on this CPU, got {name!r}"

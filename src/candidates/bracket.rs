@@ -13,16 +13,16 @@ use crate::kernels::{Base, Block, Bracket, Kernels, Part};
 use crate::scores::Scores;
 
 /// Scores of a sample that lie side by side.
-const RUN: usize = 64;
+pub(super) const RUN: usize = 64;
 
 /// Scores of a sample.
-const SAMPLE: usize = 64 * RUN;
+pub(super) const SAMPLE: usize = 64 * RUN;
 
 /// Scores of a sample that tells a mass alone.
 const PROBE: usize = SAMPLE / 4;
 
 /// The error that a bracket allows for, in standard errors.
-const CONFIDENCE: f64 = 3.0;
+pub(super) const CONFIDENCE: f64 = 3.0;
 
 /// Bits of a weight that do not tell its bin: an octave has 128.
 const BIN: u32 = 16;
@@ -204,7 +204,7 @@ impl<'a> Sample<'a> {
 /// Copies runs of scores to `out`.
 ///
 /// Places go by the golden ratio: however many there are, they are spread evenly, and in step with no pattern of the row.
-fn take(kernels: &Kernels, xs: Scores<'_>, out: &mut [f32]) {
+pub(super) fn take(kernels: &Kernels, xs: Scores<'_>, out: &mut [f32]) {
     let places = (xs.len() - RUN + 1) as u64;
     for (run, out) in (0_u64..).zip(out.chunks_mut(RUN)) {
         let spread = run.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;

@@ -3,8 +3,12 @@
 //! A radix selection with weights: a pass throws the candidates into bins by the leading bits of their keys, as far as these
 //! differ, and adds up what falls into each. The bin in which the limit is crossed goes on, until all its keys are equal.
 //! Keys are distances from a center, as bits, which ascend as non-negative floats do; bins are then fractions of octaves.
+//!
+//! The best few candidates often settle it. If they do not, the row is flat, and `band` leaves few to select among.
 
-use super::{Candidates, LANES, Scratch, cuts::SPARE};
+use super::cuts::{SPARE, least};
+use super::edge::spread_sum;
+use super::{Candidates, LANES, Scratch};
 
 /// A bin is the leading so many bits of what keys differ by.
 const BITS: u32 = 9;
@@ -13,7 +17,7 @@ const BITS: u32 = 9;
 const OCTAVES: u64 = 24;
 
 /// No score so many temperatures below the best has a weight.
-const WEIGHTY: f64 = 88.0;
+pub(super) const WEIGHTY: f64 = 88.0;
 
 /// So many candidates are taken out whole.
 const FEW: usize = 2048;
@@ -40,59 +44,102 @@ pub(super) struct Crossing {
     pub(super) distance: f64,
     /// The sums over all that are nearer.
     pub(super) before: Sums,
-    /// How many candidates were gathered to find it.
+    /// How many candidates stand in the scratch buffers, with their weights, among them all in doubt.
     pub(super) gathered: usize,
+}
+
+/// The scores of at least `bound`, which stand in the scratch buffers with their weights.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Heavy {
+    pub(super) bound: f32,
+    pub(super) count: usize,
 }
 
 /// Whom to ask about, and how.
 #[derive(Clone, Copy)]
 pub(super) struct Question<A, S> {
+    /// The largest score.
+    pub(super) max: f64,
     /// What a distance is measured from, relative to the largest score.
     pub(super) center: f64,
     /// How far beyond the last one candidates must be known.
     pub(super) slack: f64,
     /// Whether those count whose weight is zero.
     pub(super) weightless: bool,
-    /// What a candidate adds to the sums.
+    /// What candidates add to the sums: by the sum of their weights, that of weight times distance from the largest score,
+    /// which is not positive, and their number.
     pub(super) adds: A,
     /// Whether sums have not come to the limit.
     pub(super) short: S,
 }
 
+impl<A: Fn([f64; 3]) -> Sums, S> Question<A, S> {
+    /// How far a score is from the center.
+    pub(super) fn distance(&self, score: f32) -> f64 {
+        ((f64::from(score) - self.max) - self.center).abs()
+    }
+
+    /// The scores that are nearer than this: from the first, which is the least, up to the second.
+    pub(super) fn nearer(&self, distance: f64) -> [f32; 2] {
+        let from_center = |x: f32| (f64::from(x) - self.max) - self.center;
+        [least(|x| from_center(x) > -distance), least(|x| from_center(x) >= distance)]
+    }
+
+    pub(super) fn item(&self, (&score, &weight): (&f32, &f32)) -> Item {
+        Item { key: self.distance(score).to_bits(), score, weight }
+    }
+
+    /// Whether a candidate of this weight counts.
+    pub(super) fn counts(&self, item: &Item) -> bool {
+        self.weightless || item.weight > 0.0
+    }
+
+    /// What a candidate adds to the sums.
+    pub(super) fn added_by(&self, item: Item) -> Sums {
+        let weight = f64::from(item.weight);
+        (self.adds)([weight, weight * (f64::from(item.score) - self.max), 1.0])
+    }
+}
+
 impl Candidates<'_> {
     /// The least distance from the center at which the sums over all that are no farther are not short; or the largest, if
-    /// they still are. Those at that distance are then in the scratch buffer, and among the gathered are all that are no
-    /// farther by more than the slack.
+    /// they still are. Those at that distance are then in the scratch buffer, and among the gathered are all whose distance
+    /// differs from it by no more than the slack.
     pub(super) fn crossing<A, S>(&mut self, question: &Question<A, S>) -> Crossing
     where
-        A: Fn(Item) -> Sums,
+        A: Fn([f64; 3]) -> Sums,
         S: Fn(Sums) -> bool,
     {
         let total = self.total();
-        let max = f64::from(self.max);
+        let many = self.scratch.blocks.len() * LANES / SPARE;
         let mut parts = 32;
+        let mut heavy = Heavy { bound: f32::INFINITY, count: 0 };
         loop {
             let whole = self.all_at_once(parts);
+            if whole && let Some(crossing) = self.crossing_in_band(question, total, heavy) {
+                return crossing;
+            }
             let bound = if whole { f32::MIN } else { self.bound(parts) };
             let count = self.gather(bound);
             self.weigh_gathered(count, total.shift);
             let Scratch { values, floats, tied, .. } = &mut *self.scratch;
             let least = self.kernels.least(&values[..count]);
-            let farthest = distance(self.max, max, question.center).max(distance(least, max, question.center));
+            let farthest = question.distance(self.max).max(question.distance(least));
             // At the bound itself rounding may hide a score just below, which was not gathered.
-            let reach = if whole { f64::INFINITY } else { question.center - (f64::from(bound) - max) - question.slack };
-            let bins = Bins::up_to(farthest.min(question.center.abs() + WEIGHTY * self.temperature).to_bits());
-            let items = values[..count].iter().zip(&*floats).map(|(&score, &weight)| {
-                let key = distance(score, max, question.center).to_bits();
-                Item { key, score, weight }
-            });
-            let counts = |weight| question.weightless || weight > 0.0;
-            let near = items.filter(|item| counts(item.weight) && (whole || f64::from_bits(item.key) < reach));
-            match bins.crossed(near, question, whole, tied) {
-                Ok((key, before)) => return Crossing { distance: f64::from_bits(key), before, gathered: count },
-                Err([mass, _]) if mass < WORTH * total.sum => parts = self.places(),
-                Err(_) => parts *= 8,
+            let reach = if whole {
+                f64::INFINITY
+            } else {
+                question.center - (f64::from(bound) - question.max) - question.slack
+            };
+            let bins = Bins::up_to(farthest.min(question.center.abs() + WEIGHTY * self.temperature));
+            let near = values[..count].iter().zip(&*floats).map(|pair| question.item(pair));
+            let near = near.filter(|item| question.counts(item) && (whole || f64::from_bits(item.key) < reach));
+            if let Some((key, before)) = bins.crossed(near, question, [0.0; 2], whole, tied) {
+                return Crossing { distance: f64::from_bits(key), before, gathered: count };
             }
+            let worth = spread_sum(&floats[..count]) >= WORTH * total.sum;
+            parts = if worth && parts < many { many.min(parts * 8) } else { self.places() };
+            heavy = Heavy { bound, count };
         }
     }
 
@@ -102,13 +149,8 @@ impl Candidates<'_> {
     }
 }
 
-/// How far a score is from a center, which is relative to the largest.
-pub(super) fn distance(score: f32, max: f64, center: f64) -> f64 {
-    ((f64::from(score) - max) - center).abs()
-}
-
 /// How keys are told apart in one pass: those outside count as those at the ends.
-struct Bins {
+pub(super) struct Bins {
     low: u64,
     high: u64,
     shift: u32,
@@ -119,8 +161,14 @@ impl Bins {
         Self { low, high, shift: (u64::BITS - (high - low).leading_zeros()).saturating_sub(BITS) }
     }
 
-    fn up_to(high: u64) -> Self {
-        Self::new(high.saturating_sub(OCTAVES << 52), high)
+    /// For distances up to this one.
+    fn up_to(high: f64) -> Self {
+        Self::new(high.to_bits().saturating_sub(OCTAVES << 52), high.to_bits())
+    }
+
+    /// For distances between these.
+    pub(super) fn between(low: f64, high: f64) -> Self {
+        Self::new(low.to_bits(), high.to_bits())
     }
 
     /// For these, which are some.
@@ -135,23 +183,23 @@ impl Bins {
         (key.clamp(self.low, self.high).wrapping_sub(self.low) >> self.shift) as usize
     }
 
-    /// The key at which the limit is crossed, or the last one of the `whole`; the sums before; and in `tied` those with that key.
-    /// Else the sums over all.
-    fn crossed<A: Fn(Item) -> Sums, S: Fn(Sums) -> bool>(
+    /// The key at which the limit is crossed as items are added to the sums `before`, or the last one of the `whole`; the sums
+    /// without those at it; and in `tied` those.
+    pub(super) fn crossed<A: Fn([f64; 3]) -> Sums, S: Fn(Sums) -> bool>(
         mut self,
         items: impl Iterator<Item = Item> + Clone,
         question: &Question<A, S>,
+        mut before: Sums,
         whole: bool,
         tied: &mut Vec<Item>,
-    ) -> Result<(u64, Sums), Sums> {
-        let mut before = [0.0; 2];
-        let Some(bin) = self.bin_crossed(items.clone(), question, whole, &mut before) else { return Err(before) };
+    ) -> Option<(u64, Sums)> {
+        let bin = self.bin_crossed(items.clone(), question, whole, &mut before)?;
         tied.clear();
         tied.extend(items.filter(|item| self.bin(item.key) == bin));
         loop {
             self = Self::of(tied);
             if self.low == self.high {
-                return Ok((self.high, before));
+                return Some((self.high, before));
             }
             // Added up in another order, they may just be short again: then it is the last.
             if let Some(bin) = self.bin_crossed(tied.iter().copied(), question, true, &mut before) {
@@ -161,7 +209,7 @@ impl Bins {
     }
 
     /// The first bin up to which the sums are not short, or with `last` the last that holds anything; and the sums before.
-    fn bin_crossed<A: Fn(Item) -> Sums, S: Fn(Sums) -> bool>(
+    fn bin_crossed<A: Fn([f64; 3]) -> Sums, S: Fn(Sums) -> bool>(
         &self,
         items: impl Iterator<Item = Item>,
         question: &Question<A, S>,
@@ -171,7 +219,7 @@ impl Bins {
         let mut bins = [[0.0; 2]; 1 << BITS];
         for item in items {
             let bin = &mut bins[self.bin(item.key)];
-            *bin = add(*bin, (question.adds)(item));
+            *bin = add(*bin, question.added_by(item));
         }
         let filled = |more: &Sums| *more != [0.0; 2];
         let last = if last { bins.iter().rposition(filled) } else { None };

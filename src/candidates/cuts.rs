@@ -6,6 +6,8 @@
 //! only blocks that reach the bound are read again, and little more than `k` scores come out of them, among which the k-th
 //! is selected. When there are not enough blocks, the sixteen lanes of spans of scores are the parts.
 //!
+//! If `k` is a good part of the row, no maxima help: see `deep`.
+//!
 //! # A threshold on a flat row
 //!
 //! When most of a row stays, moving it into a list would be the most expensive part. The threshold is then only noted, and
@@ -13,6 +15,7 @@
 //!
 //! A limit that is met within float32 rounding (2^-20, relative) counts as met.
 
+use super::deep::Kth;
 use super::{BLOCK, Candidates, LANES, Scratch, View, grow};
 
 /// A limit counts as met when this part of it is.
@@ -21,6 +24,9 @@ pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
 /// How many times more parts than `k` there must be for their maxima to be a good bound. Of blocks half as many will do:
 /// their maxima are at hand.
 pub(super) const SPARE: usize = 3;
+
+/// Of so many scores the maxima are taken lane by lane.
+const SPANS: [usize; 3] = [4 * BLOCK, BLOCK, BLOCK / 4];
 
 /// A row is flat, seen from a threshold, when more than one in so many blocks reaches it.
 const FLAT: usize = 4;
@@ -31,9 +37,21 @@ impl Candidates<'_> {
         if k == 1 && self.places() > 1 {
             return self.keep_first();
         }
-        if let Some((threshold, ties)) = self.narrow_to(k) {
+        if let Some(Kth { score, inside, surplus }) = self.deep_kth(k) {
+            self.keep_down_to(score, inside, surplus);
+        } else if let Some((threshold, ties)) = self.narrow_to(k) {
             self.keep_prefix(threshold, ties);
         }
+    }
+
+    /// Keeps the scores above `last`, and of those that equal it the first `inside`; the others are the `surplus`.
+    pub(super) fn keep_down_to(&mut self, last: f32, inside: usize, surplus: usize) {
+        if surplus == 0 {
+            return self.keep_at_least(last, 1);
+        }
+        let count = self.gather(last);
+        self.adopt(count);
+        self.keep_prefix(last, inside);
     }
 
     /// Keeps the best one, of equals the lowest.
@@ -61,7 +79,9 @@ impl Candidates<'_> {
 
     /// Keeps the `k` best and all that equal the last of them.
     pub(crate) fn keep_best_and_ties(&mut self, k: usize) {
-        if let Some((threshold, _)) = self.narrow_to(k) {
+        if let Some(Kth { score, .. }) = self.deep_kth(k) {
+            self.keep_at_least(score, 1);
+        } else if let Some((threshold, _)) = self.narrow_to(k) {
             self.keep_at_least(threshold, 1);
         }
     }
@@ -105,6 +125,11 @@ impl Candidates<'_> {
         blocks.iter().filter(|block| block.max >= threshold).count() * FLAT > blocks.len()
     }
 
+    /// Whether [`Self::bound`] finds one for the best `k`.
+    pub(super) fn is_bounded(&self, k: usize) -> bool {
+        k <= most(self.places(), SPANS[2])
+    }
+
     /// A lower bound of the k-th largest score; `f32::MIN` when there is no good one.
     pub(super) fn bound(&mut self, k: usize) -> f32 {
         if k * SPARE <= 2 * self.scratch.blocks.len() {
@@ -112,13 +137,12 @@ impl Candidates<'_> {
         }
         let scores = super::scores(self.input, self.store, self.view);
         let Scratch { floats, edits, .. } = &mut *self.scratch;
-        let parts = |span: usize| scores.len() / span * LANES;
-        let Some(span) = [4 * BLOCK, BLOCK, BLOCK / 4].into_iter().find(|&span| k * SPARE <= parts(span)) else {
+        let Some(span) = SPANS.into_iter().find(|&span| k <= most(scores.len(), span)) else {
             return f32::MIN;
         };
         // Another token may ask for another k.
         floats.clear();
-        floats.reserve(scores.len().div_ceil(BLOCK / 4) * LANES);
+        floats.reserve(scores.len().div_ceil(SPANS[2]) * LANES);
         floats.resize(scores.len().div_ceil(span) * LANES, f32::NEG_INFINITY);
         let except = if self.view == View::Edited { edits.words() } else { &[] };
         self.kernels.lane_maxima(scores, span, except, floats);
@@ -191,10 +215,15 @@ impl Candidates<'_> {
     }
 }
 
+/// The largest `k` that maxima of lanes are a good bound for.
+fn most(length: usize, span: usize) -> usize {
+    length / span * LANES / SPARE
+}
+
 /// The k-th largest; the order of the rest is lost.
 ///
 /// Selected as integers, in place: comparing those takes no branch.
-fn nth_largest(xs: &mut [f32], k: usize) -> f32 {
+pub(super) fn nth_largest(xs: &mut [f32], k: usize) -> f32 {
     for x in &mut *xs {
         *x = f32::from_bits(descending(*x));
     }
@@ -213,6 +242,16 @@ pub(super) fn descending(x: f32) -> u32 {
     if bits >> 31 == 1 { bits } else { !(bits | 1 << 31) }
 }
 
+/// The least finite score that reaches something which all above reach as well; +inf, if none does.
+pub(super) fn least(reaches: impl Fn(f32) -> bool) -> f32 {
+    let (mut yes, mut no) = (descending(f32::INFINITY), descending(f32::NEG_INFINITY));
+    while no - yes > 1 {
+        let middle = yes.midpoint(no);
+        *(if reaches(ascending(middle)) { &mut yes } else { &mut no }) = middle;
+    }
+    ascending(yes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,5 +261,14 @@ mod tests {
         let xs = [f32::MAX, 1.0, f32::from_bits(1), 0.0, -f32::from_bits(1), -1.0, f32::MIN, f32::NEG_INFINITY];
         assert!(xs.map(descending).is_sorted());
         assert_eq!(descending(0.0), descending(-0.0));
+    }
+
+    #[test]
+    fn the_least_score_that_reaches_something_is_found() {
+        let tiny = f32::from_bits(1);
+        for x in [f32::MAX, 1.0, tiny, 0.0, -tiny, -1.0, f32::MIN] {
+            assert_eq!(x, least(|y| y >= x));
+        }
+        assert_eq!((f32::INFINITY, f32::MIN), (least(|_| false), least(|_| true)));
     }
 }

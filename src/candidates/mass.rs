@@ -1,6 +1,6 @@
 //! Weights of the candidates: their sum, the draw, log-probabilities, entropy.
 
-use super::{BLOCK, Candidates, Scratch, Sums, View, Workspace, scores};
+use super::{BLOCK, Candidates, Scratch, Sums, View, Workspace, grow, scores};
 use crate::error::Error;
 use crate::kernels::{Base, Block, Kernels, ROUGH, split};
 use crate::scores::Scores;
@@ -225,9 +225,23 @@ impl Candidates<'_> {
     pub(super) fn mean(&mut self) -> f64 {
         self.carry_out();
         let total = self.total();
-        let (scores, max) = self.weighed(total);
         let base = Base::new(self.temperature);
-        base.lowered(self.kernels.moment(scores, base, max)) / total.sum
+        if total.shift.is_none() {
+            return self.kernels.moment(self.scores(), base, self.max) / total.sum;
+        }
+        // By the scores as they came: shifted, a small one may have lost its last digit.
+        let scores = scores(self.input, self.store, self.view);
+        let Scratch { shifted, floats: weights, .. } = &mut *self.scratch;
+        grow(weights, scores.len());
+        self.kernels.weights(&*shifted, base, 0.0, &mut weights[..scores.len()]);
+        let max = f64::from(self.max);
+        let mut moment = 0.0;
+        scores.for_each(|at, x| {
+            if weights[at] > 0.0 {
+                moment += f64::from(weights[at]) * (f64::from(x) - max);
+            }
+        });
+        moment / total.sum
     }
 
     /// Writes the weights of the first `count` gathered scores into the scratch floats; they add up with the sum of a
@@ -236,7 +250,7 @@ impl Candidates<'_> {
         let base = Base::new(self.temperature);
         let max = self.max;
         let Scratch { values, floats, shifted, .. } = &mut *self.scratch;
-        super::grow(floats, count);
+        grow(floats, count);
         if let Some(shift) = shift {
             // In the shifted scores the gathered ones have other values: shift those as well, behind the row's.
             let at = shifted.len();

@@ -8,12 +8,14 @@
 //! digit and lets cuts compare scores as they came.
 //!
 //! Nearly every cut keeps a prefix in order of score (ties to the lower id), so a cut is a threshold and a number of ties:
-//! no vocabulary is ever sorted.
+//! no vocabulary is sorted, unless the shape of its order is what a stage asks about (`prefix`).
 
+mod band;
 mod bracket;
 mod changes;
 mod crossing;
 mod cuts;
+mod deep;
 mod edge;
 mod edits;
 mod estimate;
@@ -22,13 +24,13 @@ mod likely;
 mod mass;
 mod nucleus;
 mod prefix;
+mod radix;
 mod rewrite;
 mod typical;
 mod workspace;
 
 pub(crate) use cuts::MET;
 pub(crate) use mass::probabilities;
-pub(crate) use prefix::Ranked;
 pub(crate) use rewrite::{finite, scaled};
 pub(crate) use workspace::{Workspace, with_workspace};
 
@@ -245,21 +247,34 @@ impl<'a> Candidates<'a> {
     /// Finds the scores of at least `threshold`: how many, with scores and places in the scratch buffers.
     fn gather(&mut self, threshold: f32) -> usize {
         let threshold = threshold.max(f32::MIN);
-        let room = self.places() + LANES;
+        self.make_room();
         let Scratch { blocks, values, indices, edits, .. } = &mut *self.scratch;
-        // The list and what was gathered change places: both grow at the first token.
-        for floats in [&mut *values, &mut self.store.scores] {
-            grow(floats, room);
-        }
-        for ids in [&mut *indices, &mut self.store.ids] {
-            grow(ids, room);
-        }
         let scores = scores(self.input, self.store, self.view);
         if self.view == View::Edited {
             let count = self.kernels.gather(scores, blocks, threshold, edits.words(), values, indices);
             return self.add_edited(count, threshold);
         }
         self.kernels.gather(scores, blocks, threshold, &[], values, indices)
+    }
+
+    /// The same for those from the first of a range up to the second, without that; of scores in one piece.
+    fn gather_between(&mut self, range: [f32; 2]) -> usize {
+        self.make_room();
+        let Scratch { blocks, values, indices, .. } = &mut *self.scratch;
+        self.kernels.gather_between(scores(self.input, self.store, self.view), blocks, range, values, indices)
+    }
+
+    /// Room for all that can be gathered.
+    fn make_room(&mut self) {
+        let room = self.places() + LANES;
+        let Self { store, scratch, .. } = self;
+        // The list and what was gathered change places: both grow at the first token.
+        for floats in [&mut scratch.values, &mut store.scores] {
+            grow(floats, room);
+        }
+        for ids in [&mut scratch.indices, &mut store.ids] {
+            grow(ids, room);
+        }
     }
 
     /// Makes the first `count` scores that were gathered the list of candidates.

@@ -1,50 +1,58 @@
 //! Questions that the best few candidates can answer.
 //!
 //! A cut by the shape of the sorted distribution needs a prefix of it, rarely all. The prefix is brought out by a bound on
-//! scores, as for the nucleus, sorted, and shown to the question; if that cannot be told yet, the bound is lowered.
+//! scores, as for the nucleus, sorted, and shown to the question; if that cannot be told yet, the bound is lowered. On a flat
+//! row it may come to all of them, so they are not compared: see `radix`.
 //!
 //! A question that only sums over the prefix needs no order within: `crossing` finds its end.
 
 use super::crossing::{Crossing, Item, Question, Sums, add};
 use super::{Candidates, Scratch};
 
-/// A candidate in a sorted prefix.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Ranked {
-    pub(crate) score: f32,
-    /// Zero, if no weights were asked for.
-    pub(crate) weight: f32,
+/// The best candidates, best first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ranked<'a> {
+    pub(crate) scores: &'a [f32],
+    /// Those of zero as well; nothing, if no weights were asked for.
+    pub(crate) weights: &'a [f32],
 }
 
 impl Candidates<'_> {
-    /// What `answer` says of a prefix of the candidates, best first. It is asked again with a longer one while it says
-    /// `None`; of all of them, which the second argument tells, it must answer.
+    /// Keeps as many of the best as `answer` says of a prefix of the candidates, best first, but no fewer than `fewest`. It is
+    /// asked again with a longer one while it says `None`; of all of them, which the second argument tells, it must answer.
     ///
     /// # Panics
     ///
     /// If it does not.
-    pub(crate) fn settled_by_prefix<R>(&mut self, weigh: bool, answer: impl Fn(&[Ranked], bool) -> Option<R>) -> R {
+    pub(crate) fn keep_settled(
+        &mut self,
+        weigh: bool,
+        fewest: usize,
+        answer: impl Fn(Ranked<'_>, bool) -> Option<usize>,
+    ) {
         self.carry_out();
         let mut parts = 32;
         loop {
-            let whole = self.take_best(parts, weigh);
-            self.scratch.ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
-            if let Some(answer) = answer(&self.scratch.ranked, whole) {
-                return answer;
+            let (best, whole) = self.rank_best(parts, weigh);
+            if let Some(rank) = answer(best, whole) {
+                let rank = rank.max(fewest);
+                if rank >= best.scores.len() {
+                    return self.keep_best(rank);
+                }
+                let last = best.scores[rank - 1];
+                let [above, reaching] = [last.next_up(), last].map(|last| best.scores.partition_point(|&x| x >= last));
+                return self.keep_down_to(last, rank - above, reaching - rank);
             }
             assert!(!whole, "a question that all candidates cannot answer");
             parts *= 8;
         }
     }
 
-    /// The best with their weights, at most `count` of them, best first; those of zero left out.
-    pub(crate) fn best_weights(&mut self, count: usize) -> &[Ranked] {
+    /// The scores of the best, at most `count` of them, best first; without those that weigh nothing.
+    pub(crate) fn best_weighty(&mut self, count: usize) -> &[f32] {
         self.carry_out();
-        self.take_best(count, true);
-        let ranked = &mut self.scratch.ranked;
-        ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
-        let weighty = ranked.iter().take(count).take_while(|ranked| ranked.weight > 0.0).count();
-        &ranked[..weighty]
+        let (Ranked { scores, weights }, _) = self.rank_best(count, true);
+        &scores[..weights.iter().take(count).take_while(|&&weight| weight > 0.0).count()]
     }
 
     /// Keeps the longest prefix, best first, that `within` holds for, but no fewer than the `min_keep` best: it is asked about
@@ -53,19 +61,16 @@ impl Candidates<'_> {
     pub(crate) fn keep_longest(&mut self, min_keep: usize, within: impl Fn(f64, f64) -> bool) {
         self.carry_out();
         let (total, log_mass) = (self.total().sum, self.log_mass());
-        let (max, temperature) = (f64::from(self.max), self.temperature);
+        let temperature = self.temperature;
         // `ln P` comes from the score, without a logarithm.
-        let adds = |item: Item| {
-            let weight = f64::from(item.weight);
-            [weight, weight * (log_mass - (f64::from(item.score) - max) / temperature)]
-        };
+        let adds = |[mass, moment, _]: [f64; 3]| [mass, mass * log_mass - moment / temperature];
         let short = |[mass, terms]: Sums| within(mass / total, terms / total);
-        let Crossing { before, .. } =
-            self.crossing(&Question { center: 0.0, slack: 0.0, weightless: false, adds, short });
+        let question = Question { max: self.max.into(), center: 0.0, slack: 0.0, weightless: false, adds, short };
+        let Crossing { before, .. } = self.crossing(&question);
         let tied = &mut self.scratch.tied;
         // Beside a huge one, different scores may be equally far from it.
         tied.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
-        let one = adds(tied[0]);
+        let one = question.added_by(tied[0]);
         let fits = |rank: usize| {
             #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
             let times = rank as f64;
@@ -83,30 +88,26 @@ impl Candidates<'_> {
         let (inside, surplus) = (equal(&tied[..rank]), equal(&tied[rank..]));
         if rank == 0 {
             self.keep_at_least(last.next_up(), min_keep);
-        } else if surplus == 0 {
-            self.keep_at_least(last, min_keep);
         } else if min_keep > 1 && self.kernels.count(self.scores(), last) - surplus < min_keep {
             self.keep_best(min_keep);
         } else {
-            let count = self.gather(last);
-            self.adopt(count);
-            self.keep_prefix(last, inside);
+            self.keep_down_to(last, inside, surplus);
         }
     }
 
-    /// Takes at least the best `parts` candidates out into the scratch buffer, in no order; whether these are all.
-    fn take_best(&mut self, parts: usize, weigh: bool) -> bool {
+    /// At least the best `parts` candidates; and whether these are all.
+    fn rank_best(&mut self, parts: usize, weigh: bool) -> (Ranked<'_>, bool) {
         let whole = self.all_at_once(parts);
         let bound = if whole { f32::MIN } else { self.bound(parts) };
         let count = self.gather(bound);
+        let Scratch { values, radix, .. } = &mut *self.scratch;
+        radix.sort(&mut values[..count]);
         if weigh {
             let total = self.total();
             self.weigh_gathered(count, total.shift);
         }
-        let Scratch { values, floats, ranked, .. } = &mut *self.scratch;
-        ranked.clear();
-        let weight = |at: usize| if weigh { floats[at] } else { 0.0 };
-        ranked.extend(values[..count].iter().enumerate().map(|(at, &score)| Ranked { score, weight: weight(at) }));
-        whole
+        let Scratch { values, floats, .. } = &*self.scratch;
+        let weights = if weigh { &floats[..count] } else { &[] };
+        (Ranked { scores: &values[..count], weights }, whole)
     }
 }

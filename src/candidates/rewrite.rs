@@ -21,7 +21,9 @@ impl Candidates<'_> {
     /// Replaces every score by a finite function of it, in which the temperature is.
     pub(crate) fn rewrite(&mut self, score: impl Fn(f32) -> f32) {
         for x in self.owned() {
-            *x = if *x > f32::NEG_INFINITY { score(*x) } else { *x };
+            // Also of what is impossible, so that there is no branch.
+            let changed = score(*x);
+            *x = if *x > f32::NEG_INFINITY { changed } else { *x };
         }
         self.rewritten();
     }
@@ -54,10 +56,10 @@ impl Candidates<'_> {
         before.clear();
         let owned = self.owned();
         before.extend_from_slice(owned);
-        for (x, &weight) in owned.iter_mut().zip(&weights).filter(|(x, _)| **x > f32::NEG_INFINITY) {
+        for (x, &weight) in owned.iter_mut().zip(&weights) {
             #[expect(clippy::cast_possible_truncation, reason = "the one rounding")]
             let changed = score(f64::from(weight) / total.sum) as f32;
-            *x = changed;
+            *x = if *x > f32::NEG_INFINITY { changed } else { *x };
         }
         (self.scratch.floats, self.scratch.before) = (weights, before);
         self.before = Some(Before { temperature, max, log_mass });

@@ -5,9 +5,12 @@
 //! the mean. `crossing` finds how wide it is. At its edge stand those that are as far as the last one within rounding, of
 //! which the lower ids stay.
 
-use super::crossing::{Crossing, Item, Question, Sums, add, distance};
+use super::crossing::{Crossing, Question, Sums, add};
 use super::{Candidates, MET, Scratch};
 use crate::math;
+
+/// Candidates that are looked at together.
+const SPAN: usize = 64;
 
 impl Candidates<'_> {
     /// Keeps those closest to the entropy whose mass is at least `p` (or exceeds it), but no fewer than `min_keep`; with
@@ -18,54 +21,57 @@ impl Candidates<'_> {
         let goal = if exceed { p / MET } else { p * MET } * self.total().sum;
         #[expect(clippy::cast_precision_loss, reason = "more than any vocabulary is all")]
         let min_keep = min_keep as f64;
-        let adds = |item: Item| [f64::from(item.weight), 1.0];
+        let adds = |[mass, _, count]: [f64; 3]| [mass, count];
         let short = |[mass, count]: Sums| count < min_keep || if exceed { mass <= goal } else { mass < goal };
-        let Crossing { distance: last, before, gathered } =
-            self.crossing(&Question { center, slack, weightless: true, adds, short });
-        let mut kept = self.keep_near(gathered, center, last - slack, last + slack);
-        let level = &self.scratch.tied;
+        let question = Question { max: self.max.into(), center, slack, weightless: true, adds, short };
+        let Crossing { distance: last, before, gathered } = self.crossing(&question);
+        let (near, far) = (last - slack, last + slack);
+        let Scratch { values, floats, tied: level, .. } = &mut *self.scratch;
+        let items = values[..gathered].iter().zip(&*floats).map(|pair| question.item(pair));
+        let distance = |key: u64| f64::from_bits(key);
+        level.clear();
+        level.extend(items.filter(|item| (near..=far).contains(&distance(item.key))));
         // What is nearer than the last and yet level waits for its turn.
-        let nearer = level.iter().filter(|item| distance(item.score, self.max.into(), center) < last);
+        let nearer = level.iter().filter(|item| distance(item.key) < last);
         let mut sums = nearer.fold(before, |[mass, count], item| [mass - f64::from(item.weight), count - 1.0]);
         let stay = level.iter().position(|&item| {
-            sums = add(sums, adds(item));
+            sums = add(sums, question.added_by(item));
             !short(sums)
         });
-        if let (Some(stay), false) = (stay, ties) {
-            kept = self.remove_level_from(stay + 1, kept);
+        let stay = stay.filter(|_| !ties).map_or(level.len(), |stay| stay + 1);
+        let all_stay = stay == level.len();
+        let (all, certain) = (question.nearer(far.next_up()), question.nearer(near));
+        if all_stay && self.max < all[1] {
+            self.keep_at_least(all[0], 1);
+        } else {
+            let count = self.gather_between(all);
+            let count = if all_stay { count } else { self.drop_late(count, certain, stay) };
+            self.adopt(count);
         }
-        self.adopt(kept);
         last / self.temperature
     }
 
-    /// Moves those of the gathered that are no farther than `far` to the front; how many these are. Those no nearer than
-    /// `near` are then in the scratch buffer, with their places.
-    fn keep_near(&mut self, gathered: usize, center: f64, near: f64, far: f64) -> usize {
-        let max = f64::from(self.max);
-        let Scratch { values, indices, floats, tied, .. } = &mut *self.scratch;
-        tied.clear();
-        let mut kept = 0;
-        for at in 0..gathered {
-            let (score, weight) = (values[at], floats[at]);
-            let distance = distance(score, max, center);
-            if distance >= near && distance <= far {
-                tied.push(Item { key: kept as u64, score, weight });
+    /// Of the first `count` gathered, drops those outside of a range, but for the first `stay`; returns how many are left.
+    fn drop_late(&mut self, count: usize, [low, high]: [f32; 2], stay: usize) -> usize {
+        let Scratch { values, indices, .. } = &mut *self.scratch;
+        let is_outside = |x: f32| x < low || x >= high;
+        let (mut kept, mut outside) = (0, 0);
+        for start in (0..count).step_by(SPAN) {
+            let span = start..count.min(start + SPAN);
+            if values[span.clone()].iter().filter(|&&x| is_outside(x)).count() == 0 {
+                // Nearly always.
+                values.copy_within(span.clone(), kept);
+                indices.copy_within(span.clone(), kept);
+                kept += span.len();
+                continue;
             }
-            (values[kept], indices[kept]) = (score, indices[at]);
-            kept += usize::from(distance <= far);
+            for at in span {
+                let x = values[at];
+                (values[kept], indices[kept]) = (x, indices[at]);
+                outside += usize::from(is_outside(x));
+                kept += usize::from(!is_outside(x) || outside <= stay);
+            }
         }
         kept
-    }
-
-    /// Removes all of the level ones but the first `stay`; how many of all that were kept are left.
-    fn remove_level_from(&mut self, stay: usize, kept: usize) -> usize {
-        let Scratch { values, indices, tied, .. } = &mut *self.scratch;
-        let mut gone = tied[stay..].iter().map(|item| item.key).peekable();
-        let mut left = 0;
-        for (at, key) in (0..kept).zip(0..) {
-            (values[left], indices[left]) = (values[at], indices[at]);
-            left += usize::from(gone.next_if_eq(&key).is_none());
-        }
-        left
     }
 }

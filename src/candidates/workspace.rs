@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 
-use super::Ranked;
-use super::crossing::Item;
+use super::crossing::{Item, Sums};
 use super::edits::Edits;
+use super::radix::Radix;
 use crate::kernels::{Block, Part};
 
 /// The buffers of one draw.
@@ -61,10 +61,13 @@ pub(super) struct Scratch {
     /// Maxima to select among, weights, shifted scores.
     pub(super) floats: Vec<f32>,
     pub(super) shifted: Vec<f32>,
-    /// Sort keys.
+    /// Sort keys that carry weights.
     pub(super) keys: Vec<u64>,
-    /// Sorted candidates, those at one distance, ids to remove, and scores before they were written anew.
-    pub(super) ranked: Vec<Ranked>,
+    /// What a sort of all scores needs.
+    pub(super) radix: Radix,
+    /// Sums over a sample, by distance.
+    pub(super) octaves: Vec<Sums>,
+    /// Candidates at one distance, ids to remove, and scores before they were written anew.
     pub(super) tied: Vec<Item>,
     pub(super) gone: Vec<u32>,
     pub(super) before: Vec<f32>,

@@ -48,6 +48,28 @@ pub(crate) struct Part {
     pub(crate) end: u32,
 }
 
+/// Two ranges of scores, one inside the other, each with its lower end and without its upper one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Band {
+    /// Where all count.
+    pub(crate) core: [f32; 2],
+    /// Beyond which none does.
+    pub(crate) all: [f32; 2],
+}
+
+/// What one pass with a band leaves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Near {
+    /// How many scores are in the core.
+    pub(crate) count: usize,
+    /// The sum of their weights.
+    pub(crate) mass: f64,
+    /// The sum of weight times distance from the largest score, which is not positive.
+    pub(crate) moment: f64,
+    /// How many others are in the band.
+    pub(crate) doubtful: usize,
+}
+
 /// The factor between a score and the logarithm to base two of its weight, `log2(e) / T`, in two floats. Where it would be
 /// beyond all floats, scores are first measured from the largest and then lifted: see [`Base::lift`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,11 +102,6 @@ impl Base {
         if self.lifted {
             xs.iter_mut().filter(|x| **x > f32::NEG_INFINITY).for_each(|x| *x = (*x * Self::LIFT).max(f32::MIN));
         }
-    }
-
-    /// A mean of such scores, as one of scores that are not lifted.
-    pub(crate) fn lowered(self, mean: f64) -> f64 {
-        if self.lifted { mean / f64::from(Self::LIFT) } else { mean }
     }
 
     /// Whether a row whose largest score is `max` can be weighed as it stands.
@@ -178,11 +195,13 @@ readers! {
     fn bracket(base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]);
     fn bracket_exact(base: Base, bracket: Bracket, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]);
     fn add_inside(base: Base, max: f32, threshold: f32, parts: &[Part], blocks: &mut [Block]);
+    fn band(base: Base, max: f32, band: Band, values: &mut [f32]) -> Near;
     fn weights(base: Base, max: f32, out: &mut [f32]);
     fn moment(base: Base, max: f32) -> f64;
     fn spread(center: f32) -> [f64; 2];
     fn least() -> f32;
     fn gather(blocks: &[Block], threshold: f32, except: &[u32], values: &mut [f32], indices: &mut [u32]) -> usize;
+    fn gather_between(blocks: &[Block], range: [f32; 2], values: &mut [f32], indices: &mut [u32]) -> usize;
     fn position(threshold: f32) -> Option<usize>;
     fn count(threshold: f32) -> usize;
     fn shift(max: f32, out: &mut [f32]);

@@ -14,21 +14,22 @@ pub(super) fn apply(candidates: &mut Candidates<'_>, tau: Option<f64>, min_keep:
     if range <= 0.0 {
         return None;
     }
-    let steepest = candidates.settled_by_prefix(false, |best, whole| {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count; what is too large is all")]
+    let floor = (tau * candidates.temperature() / range / MET) as usize;
+    candidates.keep_settled(false, floor.max(min_keep), |best, whole| {
+        let best = best.scores;
         let (mut steepest, mut rank) = (0.0, 1);
         for (i, pair) in (1_u32..).zip(best.windows(2)) {
-            let drop = (f64::from(pair[0].score) - f64::from(pair[1].score)) / f64::from(i);
-            if drop > steepest {
-                (steepest, rank) = (drop, i as usize);
+            let gap = f64::from(pair[0]) - f64::from(pair[1]);
+            // Few are divided: rounding is not more than this.
+            if gap > steepest * f64::from(i) * (1.0 - f64::EPSILON) && gap / f64::from(i) > steepest {
+                (steepest, rank) = (gap / f64::from(i), i as usize);
             }
         }
-        let end = best.last().map_or(least, |ranked| ranked.score.into());
+        let end = best.last().map_or(least, |&x| x.into());
         #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
         let left = (end - least) / best.len() as f64;
         (whole || steepest >= left).then_some(rank)
     });
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count; what is too large is all")]
-    let floor = (tau * candidates.temperature() / range / MET) as usize;
-    candidates.keep_best(steepest.max(floor).max(min_keep));
     None
 }

@@ -20,10 +20,10 @@ pub(super) fn first(candidates: &mut Candidates<'_>, mu: f64) {
     let vocab = candidates.vocabulary() as f64;
     let (mut products, mut squares, mut pairs) = (0.0, 0.0, 0.0);
     let temperature = candidates.temperature();
-    let best = candidates.best_weights(FIT.into());
+    let best = candidates.best_weighty(FIT.into());
     for (t, pair) in RANKS.iter().zip(best.windows(2)) {
         // The logarithm of a ratio of probabilities is a difference of scores.
-        products += t * (f64::from(pair[0].score) - f64::from(pair[1].score)) / temperature;
+        products += t * (f64::from(pair[0]) - f64::from(pair[1])) / temperature;
         squares += t * t;
         pairs += 1.0;
     }

@@ -3,33 +3,75 @@
 //! The bend `|p[i] - 2 p[i+1] + p[i+2]|` belongs to token `i + 1`. All bends behind a prefix add up to at most its last two
 //! probabilities, so a prefix usually settles the cut although the sum of all bends is not known.
 
-use crate::candidates::{Candidates, MET, Ranked};
+use crate::candidates::{Candidates, MET};
+
+/// Bends that are added up at once.
+const SPAN: usize = 64;
 
 /// Keeps the best, and what follows while the bends up to it add up to at most `z` of all, `z < 1`. Without a bend nothing
 /// is cut.
 pub(super) fn apply(candidates: &mut Candidates<'_>, z: Option<f64>, min_keep: usize) -> Option<f64> {
     let z = z?;
-    let rank = candidates.settled_by_prefix(true, |best, whole| settle(best, whole, z));
-    candidates.keep_best(rank.max(min_keep));
+    candidates.keep_settled(true, min_keep, |best, whole| settle(best.weights, whole, z));
     None
 }
 
-/// How many to keep, if these are enough to tell.
-fn settle(best: &[Ranked], whole: bool, z: f64) -> Option<usize> {
-    let weight = |at: usize| f64::from(best[at].weight);
-    let bends = || (2..best.len()).map(|at| (weight(at - 2) - 2.0 * weight(at - 1) + weight(at)).abs());
-    let sum: f64 = bends().sum();
-    if sum == 0.0 || best.len() < 3 {
+/// How many to keep, if the best of these weights are enough to tell.
+fn settle(best: &[f32], whole: bool, z: f64) -> Option<usize> {
+    let sum: f64 = spans(best).map(sum).sum();
+    let [.., before, last] = *best else { return whole.then_some(best.len()) };
+    if sum == 0.0 {
         return whole.then_some(best.len());
     }
-    let within = |total: f64| {
-        let mut so_far = 0.0;
-        bends().take_while(|bend| (so_far += bend, so_far * MET <= z * total).1).count()
-    };
-    let least = within(sum);
+    let fewest = within(best, z * sum);
     if whole {
-        return Some(1 + least);
+        return Some(1 + fewest);
     }
-    let most = within(sum + weight(best.len() - 2) + weight(best.len() - 1));
-    (least == most && most < best.len() - 2).then_some(1 + least)
+    let most = within(best, z * (sum + f64::from(before) + f64::from(last)));
+    (fewest == most && most < best.len() - 2).then_some(1 + fewest)
+}
+
+/// How many bends add up to no more than the limit.
+fn within(best: &[f32], limit: f64) -> usize {
+    let (mut so_far, mut count) = (0.0, 0);
+    for span in spans(best) {
+        let sum = so_far + sum(span);
+        if sum * MET <= limit {
+            (so_far, count) = (sum, count + span.len() - 2);
+            continue;
+        }
+        for bend in bends(span) {
+            so_far += bend;
+            if so_far * MET > limit {
+                return count;
+            }
+            count += 1;
+        }
+    }
+    count
+}
+
+/// The weights whose bends are added up at once: each span has its own [`SPAN`], the last one fewer.
+fn spans(best: &[f32]) -> impl Iterator<Item = &[f32]> {
+    let bends = best.len().saturating_sub(2);
+    (0..bends).step_by(SPAN).map(move |at| &best[at..bends.min(at + SPAN) + 2])
+}
+
+fn bends(weights: &[f32]) -> impl Iterator<Item = f64> {
+    weights.windows(3).map(|w| (f64::from(w[0]) - 2.0 * f64::from(w[1]) + f64::from(w[2])).abs())
+}
+
+/// The sum of the bends of a span, by eight accumulators in turn: one alone waits for itself.
+fn sum(span: &[f32]) -> f64 {
+    let mut all = [0.0; SPAN];
+    for (place, bend) in all.iter_mut().zip(bends(span)) {
+        *place = bend;
+    }
+    let mut sums = [0.0; 8];
+    for eight in all.as_chunks::<8>().0 {
+        for (sum, bend) in sums.iter_mut().zip(eight) {
+            *sum += bend;
+        }
+    }
+    sums.iter().sum()
 }

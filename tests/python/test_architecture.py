@@ -37,7 +37,9 @@ FLOORS = [
 # Plain values: whoever wants may know them, and they know only each other.
 VALUES = {"error", "history", "math", "params", "processor", "profile", "rng", "scores", "stage", "state", "threads"}
 # What `kernels` hands down: the types that its table and its loops speak in.
-HANDED_DOWN = {f"kernels::{name}" for name in ("Base", "Block", "Bracket", "Kernels", "Part", "Read", "Readers")}
+HANDED_DOWN = {
+    f"kernels::{name}" for name in ("Band", "Base", "Block", "Bracket", "Kernels", "Near", "Part", "Read", "Readers")
+}
 
 BELOW = {room: set().union(*FLOORS[floor + 1 :]) for floor, rooms in enumerate(FLOORS) for room in rooms}
 

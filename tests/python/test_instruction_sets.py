@@ -50,6 +50,7 @@ for size in (1, 2, 15, 16, 17, 33, 1000, 32000, 151936):
                 every.update(digest(narrow))
                 assert digest(narrow) == digest(narrow.astype(np.float32)), (size, kind, half)
 kinds = *settings, dict(mirostat=2), dict(typical_p=0.9, repetition_penalty=1.2), dict(adaptive_target=0.3)
+kinds = *kinds, dict(typical_p=0.5), dict(top_h=0.9), dict(tfs=0.9), dict(min_k=0.0)
 table = (rng.normal(size=(16, 40000)) * 3).astype(np.float32)
 samplers = [st.Sampler(st.SamplingParams(seed=at, **kinds[at % len(kinds)])) for at in range(16)]
 for _ in range(3):

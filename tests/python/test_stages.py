@@ -90,7 +90,9 @@ def test_smoothed_scores_are_those_of_the_reference_to_the_bit(
 CUTS: dict[str, list[dict[str, Any]]] = {
     "top_n_sigma": [{"top_n_sigma": 1.0}, {"top_n_sigma": 3.0}],
     "min_k": [{"min_k": 0.0}, {"min_k": 400.0}],
+    "top_k": [{"top_k": 20_000}, {"top_k": 55_000}, {"top_k": 3_000, "min_keep": 4_000}],
     "typical": [{"typical_p": 0.2}, {"typical_p": 0.95}, {"typical_p": 0.5, "min_keep": 100}],
+    "typical, most": [{"typical_p": 0.999}, {"typical_p": 0.9}, {"typical_p": 0.01, "min_keep": 20_000}],
     "p_less": [{"p_less": 2.0}, {"p_less": 1.2}],
     "epsilon": [{"epsilon": 3e-4}, {"epsilon": 0.9}],
     "eta": [{"eta": 2e-3}],
@@ -120,6 +122,11 @@ ROWS: dict[str, Any] = {
     "like a model": lambda rng, size: rng.normal(-4, 2, size) + 12 * (rng.random(size) < 1e-4),
     "flat": lambda rng, size: 7 + rng.normal(0, 0.1, size),
     "steep": lambda rng, size: rng.exponential(4, size) * -1,
+    "wide": lambda rng, size: rng.normal(0, 3, size),
+    "uniform": lambda rng, size: rng.random(size),
+    "half precision": lambda rng, size: rng.normal(0, 1, size).astype(np.float16),
+    "two hills": lambda rng, size: np.where(rng.random(size) < 0.9, rng.normal(-4, 1, size), rng.normal(3, 0.2, size)),
+    "equal": lambda rng, size: np.zeros(size),
     "tied": lambda rng, size: rng.integers(-20, 3, size) / 2,
     "holes": lambda rng, size: np.where(rng.random(size) < 0.6, -np.inf, rng.normal(0, 3, size)),
 }

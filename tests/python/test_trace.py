@@ -11,7 +11,7 @@ import pytest
 
 from sortition import NoCandidateError, ParameterError, Profile, Sampler, SamplingParams
 from sortition.reference.pipeline import Request, heat
-from sortition.reference.weights import weights
+from sortition.reference.weights import entropy_of, weights
 
 WEATHER = np.log(np.array([0.42, 0.18, 0.10, 0.30, 0.0], np.float64), where=[1, 1, 1, 1, 0], out=np.full(5, -np.inf))
 """今天天气 真 很 不 挺, and a token that cannot come."""
@@ -65,6 +65,14 @@ def test_a_temperature_that_follows_the_entropy_is_finite(row: list[float]) -> N
     asked = Request(params={"temperature": 1e308, "dynatemp_range": 1e308})
     assert step.limit == pytest.approx(heat(np.array(row, np.float32), asked), rel=1e-6)
     assert math.isfinite(step.limit)
+
+
+def test_an_entropy_next_to_temperature_zero_loses_no_digit() -> None:
+    """2^-125 + 2^-148 - 2^-149 has a digit more than float32 holds; eta's limit tells the entropy."""
+    row = np.full(10_000, 2.0**-149, np.float32)
+    row[17] = 2.0**-125 + 2.0**-148
+    (_, step) = traced(row, temperature=4e-39, eta=0.5).steps
+    assert math.log(step.limit) == pytest.approx(math.log(0.5) / 2 - entropy_of(row, 4e-39), rel=1e-10)
 
 
 def test_a_stage_that_does_nothing_says_so() -> None:

@@ -1,8 +1,8 @@
 """Cuts: which candidates stay. Each takes scores, a temperature and its own value, and returns a boolean row.
 
 Probabilities are those of the candidates left so far, renormalised. "Best first" means by descending score, and by
-ascending id among equal scores. A limit that is missed by no more than a factor of 2^-20 counts as met. Every cut keeps
-at least `min_keep` candidates, the best in its own order.
+ascending id among equal scores. A limit that is missed by no more than a factor of 1 - 2^-20 counts as met. Every cut
+keeps at least `min_keep` candidates, the best in its own order.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ def typical(
     The surprise of a token is -ln P, and the entropy is the mean of the surprises. So a token is as far from it as its
     score is from the mean score, divided by T. In order of this distance, the candidate at which the total reaches
     `mass`, and `min_keep` is met, is the last. Others whose distance differs from that of the last by no more than a
-    factor of 2^-20 in P are as close as the last: of these, the lower ids stay, until the total reaches `mass`. With
-    `ties`, all of these stay; with `exceed`, the total must exceed `mass` and not only reach it. A mass of 1 cuts
-    nothing.
+    factor of 1 - 2^-20 in P, which is -ln(1 - 2^-20) nats, are as close as the last: of these, the lower ids stay,
+    until the total reaches `mass`. With `ties`, all of these stay; with `exceed`, the total must exceed `mass` and not
+    only reach it. A mass of 1 cuts nothing.
 
     The entropy of .6 .2 .1 .1 is 1.09. The surprise of the second token, 1.61, is closer to it than .51 and 2.30:
 

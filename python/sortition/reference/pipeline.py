@@ -289,9 +289,9 @@ def edited(stage: str, scores: Scores, asked: Request) -> Scores:
 def heat(scores: Scores, asked: Request) -> float:
     """The temperature; if there is a range, low + (high - low) * (H / ln n)^exponent.
 
-    Low and high are temperature - range, but not below 0, and temperature + range, but finite. H is the entropy of the
-    n candidates, at most ln n (llama.cpp, pull request 4972). A result of 0 leaves only the best. With a single
-    candidate the result is the temperature itself.
+    Low is temperature - range, but at least 0; high is temperature + range, but at most the largest float64. H is the
+    entropy of the n candidates, at most ln n (llama.cpp, pull request 4972). A result of 0 leaves only the best. With a
+    single candidate the result is the temperature itself.
 
     Two equal probabilities have the largest entropy that two can have, so the whole range is added:
 

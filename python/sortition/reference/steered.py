@@ -62,7 +62,7 @@ def mirostat_2(scores: Scores, temperature: float, mu: float) -> Keep:
 
 
 def first_mu(tau: float) -> float:
-    """The mu before the first token: twice tau, but finite.
+    """The mu before the first token: twice tau, but at most the largest float64.
 
     >>> first_mu(5.0)
     10.0

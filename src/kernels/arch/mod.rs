@@ -33,7 +33,7 @@ pub(super) static CANDIDATES: &[Candidate] = &[
 macro_rules! kernels {
     ($name:literal, $token:expr $(, features = $features:literal)?) => {
         use $crate::kernels::generic::{self, Element};
-        use $crate::kernels::{Base, Block, Bracket, Kernels, Part, Readers};
+        use $crate::kernels::{Band, Base, Block, Bracket, Kernels, Near, Part, Readers};
 
         pub(super) static KERNELS: Kernels =
             Kernels { name: $name, f32: readers(), f16: readers(), bf16: readers(), multiply, mask };
@@ -41,7 +41,8 @@ macro_rules! kernels {
         const fn readers<E: Element>() -> Readers<E> {
             Readers {
                 scan, scan_copy, rescan, lane_maxima, mass, mass_out, mass_from, mass_from_rough, estimate, bracket,
-                bracket_exact, add_inside, weights, moment, spread, least, gather, position, count, shift, subtract, copy,
+                bracket_exact, add_inside, band, weights, moment, spread, least, gather, gather_between, position, count, shift,
+                subtract, copy,
             }
         }
 
@@ -69,6 +70,7 @@ macro_rules! kernels {
             fn add_inside<E>(
                 xs: &[E], base: Base, max: f32, threshold: f32, parts: &[Part], blocks: &mut [Block]
             ) -> () = generic::bracket::add_inside;
+            fn band<E>(xs: &[E], base: Base, max: f32, band: Band, values: &mut [f32]) -> Near = generic::band::band;
             fn weights<E>(xs: &[E], base: Base, max: f32, out: &mut [f32]) -> () = generic::mass::weights;
             fn moment<E>(xs: &[E], base: Base, max: f32) -> f64 = generic::mass::moment;
             fn spread<E>(xs: &[E], center: f32) -> [f64; 2] = generic::spread::spread;
@@ -76,6 +78,9 @@ macro_rules! kernels {
             fn gather<E>(
                 xs: &[E], blocks: &[Block], threshold: f32, except: &[u32], values: &mut [f32], indices: &mut [u32]
             ) -> usize = generic::gather::gather;
+            fn gather_between<E>(
+                xs: &[E], blocks: &[Block], range: [f32; 2], values: &mut [f32], indices: &mut [u32]
+            ) -> usize = generic::gather::gather_between;
             fn position<E>(xs: &[E], threshold: f32) -> Option<usize> = generic::lookup::position;
             fn count<E>(xs: &[E], threshold: f32) -> usize = generic::lookup::count;
             fn shift<E>(xs: &[E], max: f32, out: &mut [f32]) -> () = generic::write::shift;

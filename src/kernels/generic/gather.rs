@@ -45,47 +45,80 @@ pub(crate) fn gather<S: Simd, E: Element>(
                 // Most of a block is below: one compare for four vectors.
                 if s.at_least(s.max(s.max(a, b), s.max(c, d)), limit) != 0 {
                     for (v, at) in [a, b, c, d].into_iter().zip((at..).step_by(LANES)) {
-                        count += push(s, v, limit, except, count, values, at, indices);
+                        count += push(s, v, reaching(s, v, limit, except, at), count, values, at, indices);
                     }
                 }
                 at += 4 * LANES_U32;
             }
             let (vectors, tail) = rest.as_chunks::<LANES>();
             for v in vectors {
-                count += push(s, s.load(v), limit, except, count, values, at, indices);
+                let v = s.load(v);
+                count += push(s, v, reaching(s, v, limit, except, at), count, values, at, indices);
                 at += LANES_U32;
             }
             if !tail.is_empty() {
                 let v = s.load_tail(tail, f32::NEG_INFINITY);
-                count += push(s, v, limit, except, count, values, at, indices);
+                count += push(s, v, reaching(s, v, limit, except, at), count, values, at, indices);
             }
         }
     }
     count
 }
 
-/// Moves the lanes of `v`, of which the first is at `base`, that pass behind the `count` scores that are there, and returns how
-/// many those are.
+/// [`gather`] of the scores from the first of a range up to the second, without that. Of those there are many.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the same as of the kernel, and where it is")]
+pub(crate) fn gather_between<S: Simd, E: Element>(
+    s: S,
+    xs: &[E],
+    blocks: &[Block],
+    range: [f32; 2],
+    values: &mut [f32],
+    indices: &mut [u32],
+) -> usize {
+    let [low, high] = range.map(|x| s.splat(x));
+    let mut count = 0;
+    for ((xs, block), start) in xs.chunks(BLOCK).zip(blocks).zip((0..).step_by(BLOCK)) {
+        if block.max >= range[0] {
+            let (vectors, tail) = xs.as_chunks::<LANES>();
+            let mut at = start;
+            for v in vectors {
+                let v = s.load(v);
+                count += push(s, v, s.at_least(v, low) & !s.at_least(v, high), count, values, at, indices);
+                at += LANES_U32;
+            }
+            if !tail.is_empty() {
+                let v = s.load_tail(tail, f32::NEG_INFINITY);
+                count += push(s, v, s.at_least(v, low) & !s.at_least(v, high), count, values, at, indices);
+            }
+        }
+    }
+    count
+}
+
+/// The lanes of `v`, of which the first is at `place`, that reach the limit and are not excepted.
+#[inline(always)]
+fn reaching<S: Simd>(s: S, v: S::F32, limit: S::F32, except: &[u32], place: u32) -> u32 {
+    let reaching = s.at_least(v, limit);
+    if reaching == 0 { 0 } else { reaching & !bits(except, place as usize / LANES) }
+}
+
+/// Moves the lanes of `v` whose bit is set behind the `count` that are there, and returns how many those are.
+#[inline(always)]
 fn push<S: Simd>(
     s: S,
     v: S::F32,
-    limit: S::F32,
-    except: &[u32],
+    bits: u32,
     count: usize,
     values: &mut [f32],
     base: u32,
     indices: &mut [u32],
 ) -> usize {
-    let passing = s.at_least(v, limit);
-    if passing == 0 {
+    if bits == 0 {
         return 0;
     }
-    let passing = passing & !bits(except, base as usize / LANES);
     let values = values[count..].first_chunk_mut().expect("room for a vector behind what was kept");
     let indices = indices[count..].first_chunk_mut().expect("room for a vector behind what was kept");
-    s.compress(v, passing, values);
-    s.compress_places(base, passing, indices);
-    passing.count_ones() as usize
+    s.compress(v, bits, values);
+    s.compress_places(base, bits, indices);
+    bits.count_ones() as usize
 }

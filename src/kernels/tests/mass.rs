@@ -1,7 +1,7 @@
 //! Weights and their sums against `f64`, on every instruction set.
 
-use super::{LENGTHS, noise};
-use crate::kernels::{BLOCK, Base, Block, Bracket, ESTIMATE, Kernels, Part, ROUGH, active, available};
+use super::{LENGTHS, noise, rows};
+use crate::kernels::{BLOCK, Band, Base, Block, Bracket, ESTIMATE, Kernels, Part, ROUGH, active, available};
 
 #[test]
 fn sums_agree_with_float64() {
@@ -93,6 +93,42 @@ fn check_bracket(kernels: &Kernels, row: &[f32]) {
     for (xs, block) in row.chunks(BLOCK).zip(&kept) {
         near(block.sum * unit, sum(xs, 0.25));
     }
+}
+
+/// The sums over a band's core, and what else is in the band; from ranges that overlap, are empty, or hold all.
+#[test]
+fn a_band_is_summed_in_its_core_and_taken_out_around_it() {
+    let (all, none) = ([f32::MIN, f32::INFINITY], [0.5, 0.5]);
+    let bands = [([-0.5, 0.25], [-4.0, 0.75]), (none, [-4.0, 0.75]), (all, all), (none, all), (none, none)];
+    for row in LENGTHS.into_iter().flat_map(|length| [noise(length, 12), rows(length).swap_remove(1)]) {
+        for (kernels, (core, all)) in available().flat_map(|kernels| bands.map(|band| (kernels, band))) {
+            check_band(kernels, &row, Band { core, all });
+        }
+    }
+}
+
+fn check_band(kernels: &Kernels, row: &[f32], band: Band) {
+    let base = Base::new(1.0);
+    let max = 1.0;
+    let is_in = |[low, high]: [f32; 2], x: f32| low <= x && x < high;
+    let doubtful: Vec<f32> = row.iter().copied().filter(|&x| is_in(band.all, x) && !is_in(band.core, x)).collect();
+    let core: Vec<f64> = row.iter().copied().filter(|&x| is_in(band.core, x)).map(f64::from).collect();
+    let (mut values, mut indices) = (vec![0.0; row.len() + 16], vec![0; row.len() + 16]);
+    let near = kernels.band(row, base, max, band, &mut values);
+    assert_eq!((core.len(), doubtful.len()), (near.count, near.doubtful), "{}", kernels.name);
+    assert_eq!(doubtful, values[..doubtful.len()], "{}", kernels.name);
+    let unit = f64::from(base.exponent(max)).exp2();
+    let mass: f64 = core.iter().map(|x| x.exp()).sum();
+    let moments = core.iter().map(|x| x.exp() * (x - f64::from(max)));
+    let (moment, size) = (moments.clone().sum::<f64>(), moments.map(f64::abs).sum::<f64>());
+    assert!((near.mass * unit - mass).abs() <= 3e-7 * mass, "{}: {near:?} for {mass}", kernels.name);
+    assert!((near.moment * unit - moment).abs() <= 3e-7 * size, "{}: {near:?} for {moment}", kernels.name);
+    let mut blocks = vec![Block::default(); row.len().div_ceil(BLOCK)];
+    kernels.scan(row, &mut blocks);
+    let count = kernels.gather_between(row, &blocks, band.all, &mut values, &mut indices);
+    let expected = (0_u32..).zip(row).filter(|&(_, &x)| is_in(band.all, x));
+    let expected: (Vec<u32>, Vec<f32>) = expected.map(|(place, &x)| (place, x)).unzip();
+    assert_eq!(expected, (indices[..count].to_vec(), values[..count].to_vec()), "{}", kernels.name);
 }
 
 /// The row is covered, but only by its best score; all others weigh nearly as much.

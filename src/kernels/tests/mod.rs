@@ -4,7 +4,7 @@ mod mass;
 
 use half::{bf16, f16};
 
-use super::{BLOCK, Base, Block, Bracket, Kernels, Part, Scores, available};
+use super::{BLOCK, Band, Base, Block, Bracket, Kernels, Part, Scores, available};
 
 /// Around the lane count, around the block, primes, and a vocabulary.
 const LENGTHS: [usize; 15] = [1, 2, 15, 16, 17, 31, 33, 67, 127, 511, 512, 513, 1031, 4099, 32_000];
@@ -50,6 +50,8 @@ struct Answer {
     from: Vec<u64>,
     bracketed: Vec<[u64; 4]>,
     inside: Vec<Vec<u32>>,
+    band: Vec<u64>,
+    between: (Vec<u32>, Vec<u32>),
     position: Option<usize>,
     count: usize,
     spread: Vec<u64>,
@@ -109,6 +111,15 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
             inside.push(bits(&values[..count]));
         }
     }
+    let mut band = Vec::new();
+    let range = [(finite - 9.0).max(f32::MIN), threshold];
+    if base.covers(finite) {
+        let near = kernels.band(xs, base, finite, Band { core: [threshold, finite], all: range }, &mut values);
+        band = vec![near.count as u64, near.mass.to_bits(), near.moment.to_bits()];
+        inside.push(bits(&values[..near.doubtful]));
+    }
+    let n = kernels.gather_between(xs, &blocks, range, &mut values, &mut indices);
+    let between = (bits(&values[..n]), indices[..n].to_vec());
     let mut lanes = vec![0.0; 16 * blocks.len()];
     let words: Vec<u32> = (0_u32..).take(xs.len() / 40).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
     for except in [&[][..], &words] {
@@ -144,6 +155,8 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
         from,
         bracketed,
         inside,
+        band,
+        between,
         position: kernels.position(xs, finite),
         count: kernels.count(xs, threshold),
         spread: kernels.spread(xs, finite).map(f64::to_bits).to_vec(),
