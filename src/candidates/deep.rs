@@ -27,7 +27,7 @@ impl Candidates<'_> {
             return None;
         }
         self.whole();
-        let [low, high] = self.likely_between(k)?;
+        let [low, high] = self.likely_between(k);
         let above = self.kernels.count(self.scores(), high);
         let found = self.gather_between([low, high]);
         let rank = k.checked_sub(above).filter(|rank| (1..=found).contains(rank))?;
@@ -41,7 +41,7 @@ impl Candidates<'_> {
     }
 
     /// A range of scores in which a sample says that the k-th largest lies.
-    fn likely_between(&mut self, k: usize) -> Option<[f32; 2]> {
+    fn likely_between(&mut self, k: usize) -> [f32; 2] {
         let row = scores(self.input, self.store, self.view);
         let Scratch { floats, radix, .. } = &mut *self.scratch;
         grow(floats, SAMPLE);
@@ -54,6 +54,6 @@ impl Candidates<'_> {
         let at = |rank: u64| sample.get(usize::try_from(rank).ok()?).copied();
         let high = rank.checked_sub(error).and_then(at).map_or(f32::INFINITY, f32::next_up);
         let low = at(rank + error).map_or(f32::MIN, |low| low.max(f32::MIN));
-        Some([low, high])
+        [low, high]
     }
 }
