@@ -141,9 +141,9 @@ impl Candidates<'_> {
             return f32::MIN;
         };
         // Another token may ask for another k.
-        floats.clear();
-        floats.reserve(scores.len().div_ceil(SPANS[2]) * LANES);
-        floats.resize(scores.len().div_ceil(span) * LANES, f32::NEG_INFINITY);
+        let length = |span| scores.len().div_ceil(span) * LANES;
+        grow(floats, length(SPANS[2]));
+        let floats = &mut floats[..length(span)];
         let except = if self.view == View::Edited { edits.words() } else { &[] };
         self.kernels.lane_maxima(scores, span, except, floats);
         nth_largest(floats, k).max(f32::MIN)
@@ -152,19 +152,14 @@ impl Candidates<'_> {
     /// The k-th largest maximum of a block; `k` is at most their number.
     pub(super) fn block_bound(&mut self, k: usize) -> f32 {
         let Scratch { blocks, floats, .. } = &mut *self.scratch;
-        floats.clear();
-        floats.extend(blocks.iter().map(|block| block.max));
-        nth_largest(floats, k).max(f32::MIN)
+        nth_largest_of(blocks.iter().map(|block| block.max), k, floats).max(f32::MIN)
     }
 
     /// The k-th largest score of the list, and how many of its equals belong to the `k` best.
     fn kth(&mut self, k: usize) -> (f32, usize) {
         let View::List(length) = self.view else { return (f32::MIN, k) };
         let scores = &self.store.scores[..length];
-        let floats = &mut self.scratch.floats;
-        floats.clear();
-        floats.extend_from_slice(scores);
-        let threshold = nth_largest(floats, k);
+        let threshold = nth_largest_of(scores.iter().copied(), k, &mut self.scratch.floats);
         let above = scores.iter().filter(|&&x| x > threshold).count();
         (threshold, k - above)
     }
@@ -220,10 +215,20 @@ fn most(length: usize, span: usize) -> usize {
     length / span * LANES / SPARE
 }
 
+/// The k-th largest, selected in a buffer. That never becomes shorter: another use of it would then fill it up for nothing.
+pub(super) fn nth_largest_of(xs: impl ExactSizeIterator<Item = f32>, k: usize, buffer: &mut Vec<f32>) -> f32 {
+    let length = xs.len();
+    grow(buffer, length);
+    for (place, x) in buffer.iter_mut().zip(xs) {
+        *place = x;
+    }
+    nth_largest(&mut buffer[..length], k)
+}
+
 /// The k-th largest; the order of the rest is lost.
 ///
 /// Selected as integers, in place: comparing those takes no branch.
-pub(super) fn nth_largest(xs: &mut [f32], k: usize) -> f32 {
+fn nth_largest(xs: &mut [f32], k: usize) -> f32 {
     for x in &mut *xs {
         *x = f32::from_bits(descending(*x));
     }

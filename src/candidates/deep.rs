@@ -5,7 +5,7 @@
 //! after all, nothing is lost but time.
 
 use super::bracket::{SAMPLE, take};
-use super::cuts::nth_largest;
+use super::cuts::nth_largest_of;
 use super::{Candidates, Scratch, grow, scores};
 
 /// The error that is allowed for, in standard deviations of the rank in the sample.
@@ -32,9 +32,7 @@ impl Candidates<'_> {
         let found = self.gather_between([low, high]);
         let rank = k.checked_sub(above).filter(|rank| (1..=found).contains(rank))?;
         let Scratch { values, floats, .. } = &mut *self.scratch;
-        floats.clear();
-        floats.extend_from_slice(&values[..found]);
-        let score = nth_largest(floats, rank);
+        let score = nth_largest_of(values[..found].iter().copied(), rank, floats);
         let reach = |x: f32| values[..found].iter().filter(|&&y| y >= x).count();
         let (better, reaching) = (reach(score.next_up()), reach(score));
         Some(Kth { score, inside: rank - better, surplus: reaching - rank })
