@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sortition.batch import sample_batch
+from sortition._checks import ordered
+from sortition.batch import draw_tokens
 from sortition.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def generate(
     """
     import torch
 
-    _check(generation_config, samplers, len(input_ids))
+    samplers = _checked(generation_config, samplers, len(input_ids))
     pad = generation_config._pad_token_tensor  # noqa: SLF001 - the hooks of the library's own loops
     unfinished = torch.ones(len(input_ids), dtype=torch.bool, device=input_ids.device)
     outputs = model._prefill(input_ids, generation_config, model_kwargs)  # noqa: SLF001
@@ -78,7 +79,7 @@ def generate(
         outputs = model(**inputs, return_dict=True)
 
 
-def draw(scores: Any, samplers: Sequence[Sampler], unfinished: Sequence[bool], pad: Any) -> list[int]:
+def draw(scores: Any, samplers: list[Sampler], unfinished: Sequence[bool], pad: Any) -> list[int]:
     """A token for every row, by a tensor of scores of the shape `(rows, vocab)`; the pad token for finished ones.
 
     Scores on the host are read where they are, in their own precision; those on a device are brought there as they are.
@@ -88,17 +89,17 @@ def draw(scores: Any, samplers: Sequence[Sampler], unfinished: Sequence[bool], p
     # What NumPy has is one step away. DLPack takes many, whose code a step of the model has pushed out of the caches.
     scores = scores.detach().cpu() if scores.dtype == torch.bfloat16 else scores.numpy(force=True)
     if all(unfinished):
-        all_drawn: list[int] = sample_batch(scores, samplers).tokens.tolist()
-        return all_drawn
+        return draw_tokens(scores, samplers)
     rows = [row for row, going in enumerate(unfinished) if going]
     tokens = [0 if pad is None else int(pad)] * len(unfinished)
-    drawn = sample_batch(scores, [samplers[row] for row in rows], rows=rows).tokens.tolist()
+    drawn = draw_tokens(scores, [samplers[row] for row in rows], rows)
     for row, token in zip(rows, drawn, strict=True):
         tokens[row] = token
     return tokens
 
 
-def _check(config: Any, samplers: Sequence[Sampler], rows: int) -> None:
+def _checked(config: Any, samplers: Sequence[Sampler], rows: int) -> list[Sampler]:
+    samplers = list(ordered("samplers", "a sequence of Sampler", samplers))
     if len(samplers) != rows:
         msg = f"samplers must hold one sampler for each of {rows} rows, got {len(samplers)}"
         raise ParameterError(msg)
@@ -107,3 +108,4 @@ def _check(config: Any, samplers: Sequence[Sampler], rows: int) -> None:
         if (getattr(config, name, None) or value) != value:
             msg = f"{name} must be {value} with samplers of this package, got {getattr(config, name)}"
             raise ParameterError(msg)
+    return samplers
