@@ -183,6 +183,8 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
 
 
 def _per_row(x: Logits, kernel: Callable[[Any], list[Any]], dtype: type[np.generic]) -> Any:
+    if type(x) is np.ndarray and x.ndim == 1:
+        return kernel(x)[0]  # which takes it as it is, or has it converted
     array = scores(x, "x")
     values = kernel(array)
     shape = array.shape[:-1]
