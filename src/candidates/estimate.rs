@@ -21,8 +21,8 @@ const LIGHT: f64 = 1.0 / 32.0;
 const FEW: usize = 32;
 
 impl Candidates<'_> {
-    /// The sum of all weights for a draw, where it is not known: of few blocks, if those hold nearly all, else rough.
-    pub(super) fn total_for_draw(&mut self) -> Total {
+    /// The sum of all weights as good as is quick: of few blocks, if those hold nearly all, else rough.
+    pub(super) fn quick_total(&mut self) -> Total {
         let blocks = &self.scratch.blocks;
         if self.floor == f32::MIN && blocks.len() >= LONG {
             let heaviest = self.weight_of_maxima();

@@ -107,15 +107,15 @@ pub(super) fn power(n: i32) -> f64 {
 }
 
 impl Candidates<'_> {
-    /// The sum of all weights, for a draw: as it is known, or else as good as is quick. There must be a candidate.
-    fn rough_total(&mut self) -> Total {
+    /// The sum of all weights for a draw: as it is known, or else as is quick. There must be a candidate.
+    fn total_for_draw(&mut self) -> Total {
         let base = Base::new(self.temperature);
         match self.total {
             Some(total) => total,
             None if !base.covers(self.max) => self.total(),
             None => {
                 self.whole();
-                let total = self.total_for_draw();
+                let total = self.quick_total();
                 self.total = Some(total);
                 total
             }
@@ -167,7 +167,7 @@ impl Candidates<'_> {
             return self.id(0);
         }
         let coin = coin();
-        let rough = self.rough_total();
+        let rough = self.total_for_draw();
         let place = self.place(rough, coin).or_else(|| {
             let exact = self.total();
             self.place(exact, coin)
