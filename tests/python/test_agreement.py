@@ -74,6 +74,16 @@ def test_rust_and_reference_agree_on_the_very_token(size: int) -> None:
         assert ours.sample(row) == theirs.sample(row), f"triple {number} of vocabulary {size}: {params}"
 
 
+def test_what_is_impossible_weighs_nothing_however_hot() -> None:
+    """At this temperature the least of all floats weighs a thousandth of a score of 0; here most of a row is -inf."""
+    row = np.full(64 * 512, -np.inf, np.float32)
+    row[::512] = 0
+    row[: 16 * 512 : 64] = 2e38
+    for seed in range(100):
+        params = {"temperature": 5e37, "seed": seed}
+        assert Sampler(SamplingParams(**params)).sample(row) == ReferenceSampler(params).sample(row), seed
+
+
 def test_the_triples_are_ten_thousand() -> None:
     """The number that the README gives."""
     assert sum(COUNTS.values()) == 10_000

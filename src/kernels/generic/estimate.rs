@@ -11,13 +11,16 @@
 //!
 //! `1 + f` is up to 1.0615 times `2^f`, never less: sums are made smaller by half of that.
 //!
-//! Limit: that of `mass`. Weights below 2^-126 of their reference count as that.
+//! Limit: that of `mass`. Weights below 2^-126 of their reference count as that, and so does -inf.
 
 use super::{BLOCK, Element, LANES, Simd};
 use crate::kernels::{Base, Block};
 
 /// What keeps the multiples of 2^-12.
 const ROUND: f32 = 3_072.0 + 127.0;
+
+/// `t` of the least weight, 2^-126. A score could not say it: at huge temperatures the least of all weighs more.
+const LEAST: f32 = ROUND - 126.0;
 
 /// The middle between the least and the most that `2^f` is of `1 + f`.
 const MIDDLE: f64 = 0.9706;
@@ -41,7 +44,6 @@ pub(crate) fn estimate<S: Simd, E: Element>(s: S, xs: &[E], base: Base, max: f32
 struct Line<S: Simd> {
     high: S::F32,
     round: S::F32,
-    least: S::F32,
     exponent: i32,
 }
 
@@ -51,12 +53,14 @@ impl<S: Simd> Line<S> {
         let exponent = base.exponent(max);
         #[expect(clippy::cast_precision_loss, reason = "at most 2^15, and an integer")]
         let m = exponent as f32;
-        Self { high: s.splat(base.high), round: s.splat(ROUND - m), least: s.splat(base.least(exponent)), exponent }
+        // Above zero: zero times -inf would be NaN.
+        let high = base.high.max(f32::from_bits(1));
+        Self { high: s.splat(high), round: s.splat(ROUND - m), exponent }
     }
 
     #[inline(always)]
     fn weight(self, s: S, x: S::F32) -> S::F32 {
-        s.shift_bits(s.mul_add(s.max(x, self.least), self.high, self.round))
+        s.shift_bits(s.max(s.mul_add(x, self.high, self.round), s.splat(LEAST)))
     }
 
     /// Of one block: so few are added in `f32`.

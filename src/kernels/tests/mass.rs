@@ -54,6 +54,29 @@ fn estimates_are_within_their_bound() {
     }
 }
 
+/// However little the least of all scores lies below the best, once both are divided.
+#[test]
+fn what_is_impossible_weighs_nothing_in_an_estimate() {
+    for kernels in available() {
+        for (temperature, max) in
+            [1.0, 1e36, 5e37, 1e38, 2e38, 1e45, 1e46, 1e300].map(|t| [(t, 0.0), (t, 3e38)]).concat()
+        {
+            let base = Base::new(temperature);
+            if !base.covers(max) {
+                continue;
+            }
+            let mut row = [f32::NEG_INFINITY; BLOCK - 3];
+            row[7] = max;
+            let mut blocks = [Block { max, ..Block::default() }; 2];
+            let [estimate, exact] = &mut blocks;
+            kernels.estimate(&row, base, max, std::slice::from_mut(estimate));
+            kernels.mass_from(&row, base, max, f32::MIN, std::slice::from_mut(exact));
+            let error = (estimate.sum - exact.sum).abs() / estimate.sum;
+            assert!(error <= ESTIMATE, "{}: {error} at {temperature}", kernels.name);
+        }
+    }
+}
+
 /// The same of what is above a bracket, and of what is inside.
 #[test]
 fn a_bracket_parts_a_row_in_three() {
