@@ -121,6 +121,8 @@ impl Candidates<'_> {
             }
             let bound = if whole { f32::MIN } else { self.bound(parts) };
             let count = self.gather(bound);
+            // So many may equal the bound that all reach it.
+            let whole = whole || (count > FEW && count == self.len());
             self.weigh_gathered(count, total.shift);
             let Scratch { values, floats, tied, .. } = &mut *self.scratch;
             let least = self.kernels.least(&values[..count]);
