@@ -5,8 +5,8 @@
 //! each, for kernels that know nothing of ties; only the block between is looked at score by score. Sums and the draw skip what
 //! is gone, and whatever else comes first carries the cut out.
 
-use super::{Candidates, Scratch, View, grow, scores};
-use crate::kernels::{BLOCK, Base, Block, LANES};
+use super::{Candidates, Scratch, View, scores};
+use crate::kernels::{BLOCK, Base, Block};
 use crate::scores::Scores;
 
 /// What is left of scores in id order.
@@ -72,14 +72,22 @@ impl Candidates<'_> {
     }
 
     /// The place behind the first `ties` scores that equal this one.
-    pub(super) fn end_of_ties(&mut self, score: f32, ties: usize) -> usize {
-        self.make_room();
-        let room = self.places() + LANES;
-        let Scratch { blocks, narrowed, indices, .. } = &mut *self.scratch;
-        grow(narrowed, room);
-        let row = scores(self.input, self.store, self.view);
-        self.kernels.gather_between(row, blocks, [score, score.next_up()], narrowed, indices);
-        indices[ties - 1] as usize + 1
+    pub(super) fn end_of_ties(&self, score: f32, mut ties: usize) -> usize {
+        let row = self.scores();
+        let (mut start, mut end) = (0, row.len());
+        while end - start > BLOCK {
+            let middle = usize::midpoint(start, end);
+            let half = row.slice(start..middle);
+            let equal = self.kernels.count(half, score) - self.kernels.count(half, score.next_up());
+            if equal < ties {
+                ties -= equal;
+                start = middle;
+            } else {
+                end = middle;
+            }
+        }
+        let mut equal = row.slice(start..end).iter().zip(start..).filter(|&(x, _)| x == score);
+        equal.nth(ties - 1).map_or(end, |(_, place)| place + 1)
     }
 
     /// How many scores are above the floor.
@@ -102,8 +110,9 @@ impl Candidates<'_> {
         let (split, start) = self.floor.split(blocks.len(), places);
         let (before, behind) = blocks.split_at(split);
         let found = self.kernels.gather(row.slice(0..start), before, score, &[], values, indices);
-        let mut count = indices[..found].partition_point(|&place| (place as usize) < end);
-        for at in count..found {
+        let first = indices[..found].partition_point(|&place| (place as usize) < end);
+        let mut count = first;
+        for at in first..found {
             (values[count], indices[count]) = (values[at], indices[at]);
             count += usize::from(values[count] > score);
         }
