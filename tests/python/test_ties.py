@@ -1,7 +1,7 @@
 """Scores that equal the last one that is kept: as many stay as are needed, those of the lowest ids.
 
-Most rows that models give are of half precision, and full of ties. A cut of such a row is noted, not carried out, and what
-follows must see it all the same: the draw, another cut, a temperature, a trace.
+Most rows that models give are of half precision, and full of ties. A cut of such a row is noted, not carried out, and
+what follows must see it all the same: the draw, another cut, a temperature, a bias.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ def test_any_number_of_equal_scores_may_go(surplus: int, lead: int) -> None:
     assert kept.tolist() == sorted([*better, *equal[: 12_000 - surplus]])
 
 
-@pytest.mark.parametrize("end", [1, 2, 511, 512, 513, 1_024, 9_999, 10_000 - 1])
+@pytest.mark.parametrize("end", [1, 2, 511, 512, 513, 1_024, 9_998, 9_999])
 def test_equal_scores_may_end_anywhere_in_a_block(end: int) -> None:
-    """Of a row of equal ones the mass is that of the number; coins from near zero to near one find all that are left."""
+    """Of equal ones the mass goes by the number, and no coin finds one that is gone."""
     row = np.zeros(10_000, np.float32)
     params = {"top_p": (end - 0.5) / 10_000}
     same(row, params)
