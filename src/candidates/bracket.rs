@@ -5,7 +5,8 @@
 //! where the same is done again, until little is left to sort. If the cut is not inside after all, nothing is lost but time.
 
 use super::cuts::{MET, descending};
-use super::edge::{Edge, FEW, fill_keys, halved, spread_sum};
+use super::edge::{Edge, FEW, fill_keys, halved, repeated, spread_sum};
+use super::floor::Floor;
 use super::mass::{Total, join};
 use super::nucleus::Heavy;
 use super::{BLOCK, Candidates, LANES, Scratch, grow, scores};
@@ -97,6 +98,12 @@ impl Candidates<'_> {
             grow(buffer, left.len() + LANES);
         }
         while left.len() > 2 * FEW {
+            if are_equal(self.kernels, left) {
+                let (threshold, mut weight) = (left[0], [0.0]);
+                self.kernels.weights(&[threshold], base, self.max, &mut weight);
+                let edge = repeated(weight[0], left.len(), better, needed)?;
+                return Some(Prefix { threshold, ties: edge.rank, edge, above: outside });
+            }
             let sample = Sample { kernels: self.kernels, base, floats };
             let target = Target::Mass(needed - better);
             let bracket = sample.bracket((&*left).into(), self.max, f32::INFINITY, SAMPLE / 2, &target)?;
@@ -125,12 +132,10 @@ impl Candidates<'_> {
         Some(Prefix { threshold, ties, edge, above: outside })
     }
 
-    /// Carries out a cut that is inside the bracket. If it leaves all that equal the threshold, it is only noted, and the
-    /// blocks' sums are those above the bracket and what is left inside.
+    /// Notes a cut that is inside the bracket: the blocks' sums are those above the bracket and what is left inside.
     fn keep_prefix_inside(&mut self, prefix: &Prefix, total: Total, min_keep: usize) {
         let &Prefix { threshold, ties, .. } = prefix;
-        let base = Base::new(self.temperature);
-        let Scratch { blocks, parts, values, .. } = &mut *self.scratch;
+        let Scratch { parts, values, .. } = &*self.scratch;
         let inside = Scores::F32(&values[..count(parts)]);
         let reach = |x| self.kernels.count(inside, x);
         let surplus = reach(threshold) - reach(threshold.next_up()) - ties;
@@ -140,19 +145,45 @@ impl Candidates<'_> {
                 return self.keep_best(min_keep);
             }
         }
+        self.floor = Floor::with_ties(threshold);
         if surplus > 0 {
-            let count = self.gather(threshold);
-            self.adopt(count);
-            return self.keep_prefix(threshold, ties);
+            self.floor.end = self.end_of_ties(threshold, ties);
+            self.drop_ties_inside();
         }
+        let base = Base::new(self.temperature);
+        let Scratch { blocks, parts, values, .. } = &mut *self.scratch;
         for (block, part) in blocks.iter_mut().zip(&*parts) {
             block.sum = part.above;
         }
         self.kernels.add_inside(&*values, base, self.max, threshold, parts, blocks);
         let sum = blocks.iter().map(|block| block.sum).sum();
-        self.floor = threshold;
         self.total = Some(Total { sum, ..total });
     }
+
+    /// Makes those scores inside the bracket impossible that equal the floor and are gone.
+    fn drop_ties_inside(&mut self) {
+        let Floor { score, end } = self.floor;
+        let row = scores(self.input, self.store, self.view);
+        let Scratch { parts, values, .. } = &mut *self.scratch;
+        // The block with the last tie that stays.
+        let block = (end - 1) / BLOCK;
+        let stay = row.slice(block * BLOCK..end).iter().filter(|&x| x == score).count();
+        let start = block.checked_sub(1).map_or(0, |before| parts[before].end as usize);
+        let inside = &mut values[start..count(parts)];
+        let last = inside.iter().enumerate().filter(|&(_, &x)| x == score).nth(stay - 1);
+        let behind = last.map_or(inside.len(), |(at, _)| at + 1);
+        for x in &mut inside[behind..] {
+            *x = if *x == score { f32::NEG_INFINITY } else { *x };
+        }
+    }
+}
+
+/// Whether all scores are the same: then no bracket is narrower.
+fn are_equal(kernels: &Kernels, scores: &[f32]) -> bool {
+    let first = scores[0];
+    scores.last() == Some(&first)
+        && kernels.count(scores, first) == scores.len()
+        && kernels.count(scores, first.next_up()) == 0
 }
 
 fn above(parts: &[Part]) -> f64 {

@@ -121,6 +121,8 @@ impl Candidates<'_> {
             }
             let bound = if whole { f32::MIN } else { self.bound(parts) };
             let count = self.gather(bound);
+            // So many may equal the bound that all reach it.
+            let whole = whole || (count > FEW && count == self.len());
             self.weigh_gathered(count, total.shift);
             let Scratch { values, floats, tied, .. } = &mut *self.scratch;
             let least = self.kernels.least(&values[..count]);
@@ -134,6 +136,12 @@ impl Candidates<'_> {
             let bins = Bins::up_to(farthest.min(question.center.abs() + WEIGHTY * self.temperature));
             let near = values[..count].iter().zip(&*floats).map(|pair| question.item(pair));
             let near = near.filter(|item| question.counts(item) && (whole || f64::from_bits(item.key) < reach));
+            if whole && least == self.max {
+                // All are equal.
+                tied.clear();
+                tied.extend(near);
+                return Crossing { distance: farthest, before: [0.0; 2], gathered: count };
+            }
             if let Some((key, before)) = bins.crossed(near, question, [0.0; 2], whole, tied) {
                 return Crossing { distance: f64::from_bits(key), before, gathered: count };
             }

@@ -8,14 +8,10 @@
 //!
 //! If `k` is a good part of the row, no maxima help: see `deep`.
 //!
-//! # A threshold on a flat row
-//!
-//! When most of a row stays, moving it into a list would be the most expensive part. The threshold is then only noted, and
-//! the sum and the draw skip what is below; whatever else comes first carries it out.
-//!
 //! A limit that is met within float32 rounding (2^-20, relative) counts as met.
 
 use super::deep::Kth;
+use super::floor::Floor;
 use super::{BLOCK, Candidates, LANES, Scratch, View, grow};
 
 /// A limit counts as met when this part of it is.
@@ -37,21 +33,9 @@ impl Candidates<'_> {
         if k == 1 && self.places() > 1 {
             return self.keep_first();
         }
-        if let Some(Kth { score, inside, surplus }) = self.deep_kth(k) {
+        if let Some(Kth { score, inside, surplus }) = self.deep_kth(k).or_else(|| self.narrow_to(k)) {
             self.keep_down_to(score, inside, surplus);
-        } else if let Some((threshold, ties)) = self.narrow_to(k) {
-            self.keep_prefix(threshold, ties);
         }
-    }
-
-    /// Keeps the scores above `last`, and of those that equal it the first `inside`; the others are the `surplus`.
-    pub(super) fn keep_down_to(&mut self, last: f32, inside: usize, surplus: usize) {
-        if surplus == 0 {
-            return self.keep_at_least(last, 1);
-        }
-        let count = self.gather(last);
-        self.adopt(count);
-        self.keep_prefix(last, inside);
     }
 
     /// Keeps the best one, of equals the lowest.
@@ -70,7 +54,7 @@ impl Candidates<'_> {
         grow(&mut self.store.scores, 1);
         (self.store.ids[0], self.store.scores[0]) = (self.id(found.0), found.1);
         self.view = View::List(1);
-        self.floor = f32::MIN;
+        self.floor = Floor::NONE;
         self.total = None;
         self.scratch.blocks.truncate(1);
         self.scratch.blocks[0].max = self.max;
@@ -79,16 +63,13 @@ impl Candidates<'_> {
 
     /// Keeps the `k` best and all that equal the last of them.
     pub(crate) fn keep_best_and_ties(&mut self, k: usize) {
-        if let Some(Kth { score, .. }) = self.deep_kth(k) {
+        if let Some(Kth { score, .. }) = self.deep_kth(k).or_else(|| self.narrow_to(k)) {
             self.keep_at_least(score, 1);
-        } else if let Some((threshold, _)) = self.narrow_to(k) {
-            self.keep_at_least(threshold, 1);
         }
     }
 
-    /// Makes a list of the `k` best and as few others as a bound leaves. If there are others: the k-th largest score, and how
-    /// many of its equals belong to the `k` best.
-    fn narrow_to(&mut self, k: usize) -> Option<(f32, usize)> {
+    /// Makes a list of the `k` best and as few others as a bound leaves. If there are others: the k-th largest score.
+    fn narrow_to(&mut self, k: usize) -> Option<Kth> {
         self.carry_out_cut();
         if k >= self.places() {
             return None;
@@ -109,14 +90,7 @@ impl Candidates<'_> {
         if min_keep > 1 && self.kernels.count(self.scores(), threshold) < min_keep {
             return self.keep_best(min_keep);
         }
-        if !matches!(self.view, View::List(_)) && self.is_flat(threshold) {
-            self.whole();
-            self.floor = threshold;
-            self.total = None;
-            return;
-        }
-        let count = self.gather(threshold);
-        self.adopt(count);
+        self.cut(Floor::with_ties(threshold));
     }
 
     /// Whether a good part of the row is to be read for the scores of at least `threshold`.
@@ -155,30 +129,12 @@ impl Candidates<'_> {
         nth_largest_of(blocks.iter().map(|block| block.max), k, floats).max(f32::MIN)
     }
 
-    /// The k-th largest score of the list, and how many of its equals belong to the `k` best.
-    fn kth(&mut self, k: usize) -> (f32, usize) {
-        let View::List(length) = self.view else { return (f32::MIN, k) };
-        let scores = &self.store.scores[..length];
-        let threshold = nth_largest_of(scores.iter().copied(), k, &mut self.scratch.floats);
-        let above = scores.iter().filter(|&&x| x > threshold).count();
-        (threshold, k - above)
-    }
-
-    /// Of the list, keeps the scores above `threshold` and the first `ties` that equal it.
-    pub(super) fn keep_prefix(&mut self, threshold: f32, mut ties: usize) {
-        let View::List(length) = self.view else { return };
-        let mut kept = 0;
-        for at in 0..length {
-            let x = self.store.scores[at];
-            let tie = x == threshold;
-            if x > threshold || (tie && ties > 0) {
-                ties -= usize::from(tie);
-                self.store.scores[kept] = x;
-                self.store.ids[kept] = self.store.ids[at];
-                kept += 1;
-            }
-        }
-        self.rescan(kept);
+    /// The k-th largest score of the list.
+    fn kth(&mut self, k: usize) -> Kth {
+        let scores = &self.store.scores[..self.places()];
+        let score = nth_largest_of(scores.iter().copied(), k, &mut self.scratch.floats);
+        let [above, reaching] = [score.next_up(), score].map(|x| self.kernels.count(scores, x));
+        Kth { score, inside: k - above, surplus: reaching - k }
     }
 
     /// The `k` best tokens and their log-probabilities, best first; those that are impossible come last, by id.

@@ -29,11 +29,19 @@ impl Candidates<'_> {
         self.whole();
         let [low, high] = self.likely_between(k);
         let above = self.kernels.count(self.scores(), high);
+        let rank = k.checked_sub(above)?;
+        if high == low.next_up() {
+            // All of them are equal.
+            let found = self.kernels.count(self.scores(), low) - above;
+            return (1..=found).contains(&rank).then(|| Kth { score: low, inside: rank, surplus: found - rank });
+        }
         let found = self.gather_between([low, high]);
-        let rank = k.checked_sub(above).filter(|rank| (1..=found).contains(rank))?;
+        if !(1..=found).contains(&rank) {
+            return None;
+        }
         let Scratch { values, floats, .. } = &mut *self.scratch;
         let score = nth_largest_of(values[..found].iter().copied(), rank, floats);
-        let reach = |x: f32| values[..found].iter().filter(|&&y| y >= x).count();
+        let reach = |x: f32| self.kernels.count(&values[..found], x);
         let (better, reaching) = (reach(score.next_up()), reach(score));
         Some(Kth { score, inside: rank - better, surplus: reaching - rank })
     }

@@ -87,9 +87,30 @@ pub(super) fn halved(keys: &mut [u64], mut sum: f64, needed: f64) -> Option<Edge
     Some(Edge { rank: rank + edge.rank, ..edge })
 }
 
+/// Where `sum` reaches `needed`, which is more, as one weight is added up to so many times; `None` if it does not.
+pub(super) fn repeated(weight: f32, times: usize, sum: f64, needed: f64) -> Option<Edge> {
+    #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
+    let mass = |rank: usize| sum + rank as f64 * f64::from(weight);
+    let (mut below, mut reached) = (0, times);
+    while reached - below > 1 {
+        let middle = usize::midpoint(below, reached);
+        *(if mass(middle) < needed { &mut below } else { &mut reached }) = middle;
+    }
+    (mass(reached) >= needed).then(|| Edge { rank: reached, before: mass(reached - 1), mass: mass(reached) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_weight_is_repeated_as_often_as_it_is_added() {
+        for (sum, needed) in [(0.0, 0.1), (0.0, 0.5), (0.0, 0.75), (1.0, 1.1), (1.0, 2.25), (1.0, 1.0 + 1e9)] {
+            let keys = vec![0.25_f32.to_bits().into(); 1000];
+            let rank = |edge: Edge| (edge.rank, edge.before, edge.mass);
+            assert_eq!(prefix(&keys, sum, needed).map(rank), repeated(0.25, 1000, sum, needed).map(rank));
+        }
+    }
 
     #[test]
     fn keys_sort_by_score_and_carry_the_weight() {

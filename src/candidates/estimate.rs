@@ -7,6 +7,7 @@
 //! A sample tells beforehand whether a row is of that kind.
 
 use super::bracket::Sample;
+use super::floor::Floor;
 use super::mass::{Precision, Total, join};
 use super::{BLOCK, Candidates, scores};
 use crate::kernels::{Base, Block, ESTIMATE};
@@ -24,7 +25,7 @@ impl Candidates<'_> {
     /// The sum of all weights as good as is quick: of few blocks, if those hold nearly all, else rough.
     pub(super) fn quick_total(&mut self) -> Total {
         let blocks = &self.scratch.blocks;
-        if self.floor == f32::MIN && blocks.len() >= LONG {
+        if self.floor == Floor::NONE && blocks.len() >= LONG {
             let heaviest = self.weight_of_maxima();
             let bound = self.block_bound(FEW.min(self.scratch.blocks.len()));
             let rest = self.sampled_mass(bound);
@@ -39,11 +40,8 @@ impl Candidates<'_> {
 
     /// The rough sum of all weights.
     pub(super) fn summed_total(&mut self) -> Total {
-        let base = Base::new(self.temperature);
-        let scores = scores(self.input, self.store, self.view);
-        let blocks = &mut self.scratch.blocks;
-        self.kernels.mass_from_rough(scores, base, self.max, self.floor, blocks);
-        join(self.kernels, base, self.max, blocks).rough()
+        self.sum_noted(false);
+        join(self.kernels, Base::new(self.temperature), self.max, &mut self.scratch.blocks).rough()
     }
 
     /// The sum of all weights with at most that error, which is told what the sum is about; `None` if more than a few blocks

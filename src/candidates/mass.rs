@@ -1,5 +1,6 @@
 //! Weights of the candidates: their sum, the draw, log-probabilities, entropy.
 
+use super::floor::Floor;
 use super::{BLOCK, Candidates, Scratch, Sums, View, Workspace, grow, scores};
 use crate::error::Error;
 use crate::kernels::{Base, Block, Kernels, ROUGH, split};
@@ -134,12 +135,12 @@ impl Candidates<'_> {
             self.carry_out();
         }
         self.whole();
-        let scores = scores(self.input, self.store, self.view);
-        let Scratch { blocks, shifted, .. } = &mut *self.scratch;
         let total = if base.covers(self.max) {
-            self.kernels.mass_from(scores, base, self.max, self.floor, blocks);
-            join(self.kernels, base, self.max, blocks)
+            self.sum_noted(true);
+            join(self.kernels, base, self.max, &mut self.scratch.blocks)
         } else {
+            let scores = scores(self.input, self.store, self.view);
+            let Scratch { blocks, shifted, .. } = &mut *self.scratch;
             // The digits of x · c that matter would be lost. Rows like this are rare: two more passes do not hurt.
             shifted.resize(scores.len(), 0.0);
             self.kernels.shift(scores, self.max, shifted);
@@ -195,8 +196,8 @@ impl Candidates<'_> {
         let mut weights = [0.0; BLOCK];
         let weights = &mut weights[..block.len()];
         self.kernels.weights(block, Base::new(self.temperature), max, weights);
-        if self.floor > f32::MIN {
-            block.for_each(|at, x| weights[at] = if x < self.floor { 0.0 } else { weights[at] });
+        if self.floor != Floor::NONE {
+            block.for_each(|at, x| weights[at] = if x < self.floor.at(start + at) { 0.0 } else { weights[at] });
         }
         exceeds(weights, target - before, total.doubt(coin, before)).map(|place| start + place)
     }

@@ -20,6 +20,7 @@ mod edge;
 mod edits;
 mod estimate;
 mod excess;
+mod floor;
 mod likely;
 mod mass;
 mod nucleus;
@@ -37,6 +38,7 @@ pub(crate) use workspace::{Workspace, with_workspace};
 use crate::error::Error;
 use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
 use crate::scores::Scores;
+use floor::Floor;
 use workspace::{Scratch, Store, grow};
 
 /// What the first read of a row sums, at which temperature.
@@ -68,8 +70,7 @@ pub(crate) struct Candidates<'a> {
     store: &'a mut Store,
     scratch: &'a mut Scratch,
     view: View,
-    /// Scores below are no candidates any more, although they still stand there: a cut that is only noted.
-    floor: f32,
+    floor: Floor,
     temperature: f64,
     /// The largest score; -inf when no token is left.
     max: f32,
@@ -108,7 +109,7 @@ impl<'a> Candidates<'a> {
             store,
             scratch,
             view: View::Input,
-            floor: f32::MIN,
+            floor: Floor::NONE,
             temperature: 1.0,
             max,
             total: None,
@@ -177,7 +178,7 @@ impl<'a> Candidates<'a> {
     pub(crate) fn for_each(&mut self, mut visit: impl FnMut(u32, f32)) {
         self.whole();
         self.scores().for_each(|place, x| {
-            if x >= self.floor {
+            if x >= self.floor.at(place) {
                 visit(self.id(place), x);
             }
         });
@@ -194,22 +195,20 @@ impl<'a> Candidates<'a> {
     pub(crate) fn len(&mut self) -> usize {
         self.whole();
         match self.view {
-            View::List(length) if self.floor == f32::MIN => length,
-            _ => self.kernels.count(self.scores(), self.floor),
+            View::List(length) if self.floor == Floor::NONE => length,
+            _ => self.count_noted(),
         }
     }
 
     /// The score of a token that is left; -inf for any other.
     pub(crate) fn score(&mut self, id: u32) -> f32 {
         self.whole();
-        let score = match self.view {
-            View::List(length) => {
-                let place = self.store.ids[..length].binary_search(&id);
-                place.map_or(f32::NEG_INFINITY, |place| self.store.scores[place])
-            }
-            View::Input | View::Edited | View::Copy => self.scores().get(id as usize).unwrap_or(f32::NEG_INFINITY),
+        let place = match self.view {
+            View::List(length) => self.store.ids[..length].binary_search(&id).unwrap_or(length),
+            View::Input | View::Edited | View::Copy => id as usize,
         };
-        if score >= self.floor { score } else { f32::NEG_INFINITY }
+        let score = self.scores().get(place).filter(|&score| score >= self.floor.at(place));
+        score.unwrap_or(f32::NEG_INFINITY)
     }
 
     /// The best token, of equals the lowest.
@@ -221,7 +220,7 @@ impl<'a> Candidates<'a> {
     /// Every token with its score as it came, and no temperature.
     pub(crate) fn restart(&mut self) {
         self.view = View::Input;
-        self.floor = f32::MIN;
+        self.floor = Floor::NONE;
         self.temperature = 1.0;
         self.total = None;
         self.scratch.blocks.resize(self.input.len().div_ceil(BLOCK), Block::default());
@@ -233,15 +232,6 @@ impl<'a> Candidates<'a> {
     fn carry_out(&mut self) {
         self.carry_out_cut();
         self.whole();
-    }
-
-    /// Carries out a cut that was only noted.
-    #[inline]
-    fn carry_out_cut(&mut self) {
-        if self.floor > f32::MIN {
-            let count = self.gather(self.floor);
-            self.adopt(count);
-        }
     }
 
     /// Finds the scores of at least `threshold`: how many, with scores and places in the scratch buffers.
@@ -295,7 +285,7 @@ impl<'a> Candidates<'a> {
     /// The list has `length` entries now, and other sums.
     fn rescan(&mut self, length: usize) {
         self.view = View::List(length);
-        self.floor = f32::MIN;
+        self.floor = Floor::NONE;
         self.total = None;
         self.scratch.blocks.resize(length.div_ceil(BLOCK), Block::default());
         self.kernels.scan(&self.store.scores[..length], &mut self.scratch.blocks);

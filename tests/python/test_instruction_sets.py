@@ -21,6 +21,7 @@ import sortition as st
 
 rng = np.random.default_rng(20261129)
 settings = {}, dict(temperature=0.7, top_k=50, top_p=0.9), dict(top_p=0.95), dict(temperature=1.3, min_p=0.02)
+settings = *settings, dict(top_k=20_000)
 
 
 def digest(row):

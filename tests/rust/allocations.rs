@@ -26,8 +26,10 @@ fn row(seed: u32, lifted: usize) -> Vec<f32> {
     scores
 }
 
-fn flat_and_peaked() -> Vec<Vec<f32>> {
-    (0..4).flat_map(|seed| [row(seed, 0), row(seed, 12)]).collect()
+/// Flat and peaked ones, and one full of ties.
+fn rows_of_all_kinds() -> Vec<Vec<f32>> {
+    let ties = row(9, 0).into_iter().map(|x| (x * 64.0).round() / 64.0).collect();
+    (0..4).flat_map(|seed| [row(seed, 0), row(seed, 12)]).chain([ties]).collect()
 }
 
 /// Every plan that takes another way through the code.
@@ -79,7 +81,7 @@ fn sampler(params: Params, prompt: &[u32]) -> Sampler {
 #[test]
 fn no_plan_allocates_for_the_same_row_again() {
     for (name, params) in plans() {
-        for row in [&row(0, 0), &row(2, 12)] {
+        for row in [&row(0, 0), &row(2, 12), &vec![1.0; VOCAB]] {
             let mut sampler = sampler(params.clone(), &[]);
             sampler.sample(row, None).expect("a token");
             let count = allocations(|| {
@@ -94,7 +96,7 @@ fn no_plan_allocates_for_the_same_row_again() {
 
 #[test]
 fn no_plan_allocates_on_rows_of_all_kinds_once_it_has_met_them() {
-    let rows = flat_and_peaked();
+    let rows = rows_of_all_kinds();
     let mask = vec![0xdead_beef; VOCAB.div_ceil(32)];
     for (name, params) in plans() {
         for mask in [None, Some(mask.as_slice())] {
@@ -114,7 +116,7 @@ fn no_plan_allocates_on_rows_of_all_kinds_once_it_has_met_them() {
 
 #[test]
 fn policies_allocate_in_the_first_tokens_only() {
-    let rows = flat_and_peaked();
+    let rows = rows_of_all_kinds();
     for (name, params) in policies() {
         let mut sampler = sampler(params, &[]);
         let mut draw = |count| {
@@ -162,7 +164,7 @@ fn a_history_grows_by_doubling() {
 
 #[test]
 fn a_draw_without_a_list_allocates_nothing() {
-    let rows = flat_and_peaked();
+    let rows = rows_of_all_kinds();
     for (name, params) in plans() {
         let mut sampler = sampler(params, &[]);
         for row in &rows {
@@ -179,7 +181,7 @@ fn a_draw_without_a_list_allocates_nothing() {
 
 #[test]
 fn a_list_of_log_probabilities_is_a_few_allocations_of_its_own_size() {
-    let rows = flat_and_peaked();
+    let rows = rows_of_all_kinds();
     let mut sampler = sampler(Params { top_k: Some(50), ..Params::default() }, &[]);
     for row in &rows {
         sampler.draw(row, None, 5).expect("a draw");
@@ -195,7 +197,7 @@ fn a_list_of_log_probabilities_is_a_few_allocations_of_its_own_size() {
 #[test]
 fn a_batch_allocates_what_it_returns_and_nothing_for_a_row() {
     set_num_threads(1).expect("one");
-    let rows = flat_and_peaked();
+    let rows = rows_of_all_kinds();
     let mask = vec![0xdead_beef; VOCAB.div_ceil(32)];
     for mask in [None, Some(mask.as_slice())] {
         for count in [2, plans().len()] {

@@ -1,0 +1,153 @@
+//! A cut that is only noted: what fell to it still stands there.
+//!
+//! When most of a row stays, moving it into a list would be the most expensive part. The cut is then noted as a score and a
+//! place: before that place all stay that reach the score, behind it only what is above. These are two ranges with a threshold
+//! each, for kernels that know nothing of ties; only the block between is looked at score by score. Sums and the draw skip what
+//! is gone, and whatever else comes first carries the cut out.
+
+use super::{Candidates, Scratch, View, scores};
+use crate::kernels::{BLOCK, Base, Block};
+use crate::scores::Scores;
+
+/// What is left of scores in id order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Floor {
+    /// Lower scores are no candidates any more.
+    pub(super) score: f32,
+    /// Nor are those that equal it, from this place on.
+    pub(super) end: usize,
+}
+
+impl Floor {
+    /// Nothing is noted.
+    pub(super) const NONE: Self = Self::with_ties(f32::MIN);
+
+    /// Of all that reach a score.
+    pub(super) const fn with_ties(score: f32) -> Self {
+        Self { score, end: usize::MAX }
+    }
+
+    /// The least score of a candidate at `place`.
+    #[inline]
+    pub(super) fn at(self, place: usize) -> f32 {
+        if place < self.end { self.score } else { self.score.next_up() }
+    }
+
+    /// How many of so many blocks begin before the end of the ties, and as many of so many places.
+    fn split(self, blocks: usize, places: usize) -> (usize, usize) {
+        let blocks = blocks.min(self.end.div_ceil(BLOCK));
+        (blocks, places.min(blocks * BLOCK))
+    }
+}
+
+impl Candidates<'_> {
+    /// Keeps the scores above `last`, and of those that equal it the first `inside`; the others are the `surplus`.
+    pub(super) fn keep_down_to(&mut self, last: f32, inside: usize, surplus: usize) {
+        if surplus == 0 {
+            return self.keep_at_least(last, 1);
+        }
+        let floor = Floor { score: last, end: self.end_of_ties(last, inside) };
+        self.cut(floor);
+    }
+
+    /// Keeps what is above the floor: carried out at once, unless it is much of a row.
+    pub(super) fn cut(&mut self, floor: Floor) {
+        self.floor = floor;
+        if !matches!(self.view, View::List(_)) && self.is_flat(floor.score) {
+            self.whole();
+            self.total = None;
+        } else {
+            let count = self.gather_noted();
+            self.adopt(count);
+        }
+    }
+
+    /// Carries out a cut that was only noted.
+    #[inline]
+    pub(super) fn carry_out_cut(&mut self) {
+        if self.floor != Floor::NONE {
+            let count = self.gather_noted();
+            self.adopt(count);
+        }
+    }
+
+    /// The place behind the first `ties` scores that equal this one.
+    pub(super) fn end_of_ties(&self, score: f32, mut ties: usize) -> usize {
+        let row = self.scores();
+        let (mut start, mut end) = (0, row.len());
+        while end - start > BLOCK {
+            let middle = usize::midpoint(start, end);
+            let half = row.slice(start..middle);
+            let equal = self.kernels.count(half, score) - self.kernels.count(half, score.next_up());
+            if equal < ties {
+                ties -= equal;
+                start = middle;
+            } else {
+                end = middle;
+            }
+        }
+        let mut equal = row.slice(start..end).iter().zip(start..).filter(|&(x, _)| x == score);
+        equal.nth(ties - 1).map_or(end, |(_, place)| place + 1)
+    }
+
+    /// How many scores are above the floor.
+    pub(super) fn count_noted(&self) -> usize {
+        let (row, Floor { score, end }) = (self.scores(), self.floor);
+        let (end, all) = (end.min(row.len()), row.len());
+        self.kernels.count(row.slice(0..end), score) + self.kernels.count(row.slice(end..all), score.next_up())
+    }
+
+    /// Gathers the scores above the floor.
+    fn gather_noted(&mut self) -> usize {
+        let Floor { score, end } = self.floor;
+        let places = self.places();
+        if end >= places {
+            return self.gather(score);
+        }
+        self.make_room();
+        let row = scores(self.input, self.store, self.view);
+        let Scratch { blocks, values, indices, .. } = &mut *self.scratch;
+        let (split, start) = self.floor.split(blocks.len(), places);
+        let (before, behind) = blocks.split_at(split);
+        let found = self.kernels.gather(row.slice(0..start), before, score, &[], values, indices);
+        let first = indices[..found].partition_point(|&place| (place as usize) < end);
+        let mut count = first;
+        for at in first..found {
+            (values[count], indices[count]) = (values[at], indices[at]);
+            count += usize::from(values[count] > score);
+        }
+        let (values, indices) = (&mut values[count..], &mut indices[count..]);
+        let more = self.kernels.gather(row.slice(start..places), behind, score.next_up(), &[], values, indices);
+        #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
+        let start = start as u32;
+        for place in &mut indices[..more] {
+            *place += start;
+        }
+        count + more
+    }
+
+    /// Writes, for every block, the sum of the weights of the scores above the floor, relative to the rounded weight of the
+    /// largest; rough ones, if they are not to be `exact`.
+    pub(super) fn sum_noted(&mut self, exact: bool) {
+        let (kernels, max, floor, base) = (self.kernels, self.max, self.floor, Base::new(self.temperature));
+        let sum = |row: Scores<'_>, threshold: f32, blocks: &mut [Block]| {
+            if exact {
+                kernels.mass_from(row, base, max, threshold, blocks);
+            } else {
+                kernels.mass_from_rough(row, base, max, threshold, blocks);
+            }
+        };
+        let row = scores(self.input, self.store, self.view);
+        let blocks = &mut self.scratch.blocks;
+        let (split, start) = floor.split(blocks.len(), row.len());
+        let (before, behind) = blocks.split_at_mut(split);
+        sum(row.slice(0..start), floor.score, before);
+        sum(row.slice(start..row.len()), floor.score.next_up(), behind);
+        if floor.end < start {
+            let first = (split - 1) * BLOCK;
+            let mut stay = [f32::NEG_INFINITY; BLOCK];
+            row.slice(first..start).for_each(|at, x| stay[at] = if x < floor.at(first + at) { stay[at] } else { x });
+            sum(Scores::F32(&stay[..start - first]), floor.score, &mut before[split - 1..]);
+        }
+    }
+}
