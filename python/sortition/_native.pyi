@@ -161,13 +161,13 @@ class Sampler:
     def stream(self) -> int:
         """The stream of its coins."""
 
-def argmax(logits: _Scores) -> list[int]:
+def argmax(logits: _Scores) -> npt.NDArray[np.int64]:
     """The best id of every row of a ``(rows, vocab)`` array, ties to the lower id."""
 
-def logsumexp(logits: _Scores) -> list[float]:
+def logsumexp(logits: _Scores) -> npt.NDArray[np.float64]:
     """The logarithm of the sum of ``exp(x)`` of every row."""
 
-def entropy(logits: _Scores) -> list[float]:
+def entropy(logits: _Scores) -> npt.NDArray[np.float64]:
     """The entropy of every row, in nats."""
 
 def top_k(logits: _Scores, values: _Numbers, ids: npt.NDArray[np.int64]) -> None:

@@ -40,7 +40,7 @@ def argmax(x: Logits) -> Any:
         LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
         NoCandidateError: a row has no score above -inf.
     """
-    return _per_row(x, _native.argmax, np.int64)
+    return _per_row(x, _native.argmax)
 
 
 def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32] | None = None) -> Any:
@@ -106,7 +106,7 @@ def logsumexp(x: Logits) -> Any:
     Raises:
         LogitsError, NoCandidateError: as for :func:`argmax`.
     """
-    return _per_row(x, _native.logsumexp, np.float64)
+    return _per_row(x, _native.logsumexp)
 
 
 def entropy(x: Logits) -> Any:
@@ -124,7 +124,7 @@ def entropy(x: Logits) -> Any:
     Raises:
         LogitsError, NoCandidateError: as for :func:`argmax`.
     """
-    return _per_row(x, _native.entropy, np.float64)
+    return _per_row(x, _native.entropy)
 
 
 def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
@@ -182,13 +182,12 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
     return nuclei[0] if array.ndim == 1 else nuclei
 
 
-def _per_row(x: Logits, kernel: Callable[[Any], list[Any]], dtype: type[np.generic]) -> Any:
-    if type(x) is np.ndarray and x.ndim == 1:
-        return kernel(x)[0]  # which takes it as it is, or has it converted
+def _per_row(x: Logits, kernel: Callable[[Any], npt.NDArray[Any]]) -> Any:
+    if type(x) is np.ndarray and x.ndim <= 2:  # noqa: PLR2004 - what the kernel takes, or has converted
+        return kernel(x) if x.ndim == 2 else kernel(x).item(0)  # noqa: PLR2004
     array = scores(x, "x")
     values = kernel(array)
-    shape = array.shape[:-1]
-    return np.array(values, dtype).reshape(shape) if shape else values[0]
+    return values.reshape(array.shape[:-1]) if array.ndim > 1 else values.item(0)
 
 
 def _pair(x: Logits, out: npt.NDArray[np.float32] | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:

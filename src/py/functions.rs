@@ -1,6 +1,6 @@
 //! The kernels as functions of the rows of an array, and the instruction sets.
 
-use numpy::{PyArray2, PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use super::array::{Rows, own};
@@ -33,18 +33,19 @@ fn write(
 }
 
 #[pyfunction]
-pub(super) fn argmax(py: Python<'_>, logits: Rows<'_>) -> PyResult<Vec<u32>> {
-    each(py, &logits, 1, |row| crate::argmax(row))
+pub(super) fn argmax<'py>(py: Python<'py>, logits: Rows<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let best = each(py, &logits, 1, |row| crate::argmax(row))?;
+    Ok(PyArray1::from_iter(py, best.into_iter().map(i64::from)))
 }
 
 #[pyfunction]
-pub(super) fn logsumexp(py: Python<'_>, logits: Rows<'_>) -> PyResult<Vec<f64>> {
-    each(py, &logits, 3, |row| crate::logsumexp(row))
+pub(super) fn logsumexp<'py>(py: Python<'py>, logits: Rows<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    Ok(PyArray1::from_vec(py, each(py, &logits, 3, |row| crate::logsumexp(row))?))
 }
 
 #[pyfunction]
-pub(super) fn entropy(py: Python<'_>, logits: Rows<'_>) -> PyResult<Vec<f64>> {
-    each(py, &logits, 4, |row| crate::entropy(row))
+pub(super) fn entropy<'py>(py: Python<'py>, logits: Rows<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    Ok(PyArray1::from_vec(py, each(py, &logits, 4, |row| crate::entropy(row))?))
 }
 
 /// Writes the best tokens of every row, as many as `values` and `ids` have columns.
