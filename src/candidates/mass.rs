@@ -162,14 +162,15 @@ impl Candidates<'_> {
     /// The first token in id order whose cumulative weight exceeds `coin · total`; `coin` in `[0, 1)`,
     /// which is only tossed where there is a choice.
     ///
-    /// A rough sum finds it as well, unless the target is so near to the edge of a token that the error might matter.
+    /// A total that is not exact finds it as well, unless the target is so near to the edge of a token that the error might
+    /// matter.
     pub(crate) fn draw(&mut self, coin: impl FnOnce() -> f64) -> u32 {
         if let View::List(1) = self.view {
             return self.id(0);
         }
         let coin = coin();
-        let rough = self.total_for_draw();
-        let place = self.place(rough, coin).or_else(|| {
+        let quick = self.total_for_draw();
+        let place = self.place(quick, coin).or_else(|| {
             let exact = self.total();
             self.place(exact, coin)
         });

@@ -38,7 +38,7 @@ FLOORS = [
 VALUES = {"error", "history", "math", "params", "processor", "profile", "rng", "scores", "stage", "state", "threads"}
 # What `kernels` hands down: the types that its table and its loops speak in.
 HANDED_DOWN = {
-    f"kernels::{name}" for name in ("Band", "Base", "Block", "Bracket", "Kernels", "Near", "Part", "Read", "Readers")
+    f"kernels::{name}" for name in ("Band", "Base", "Block", "Bracket", "Kernels", "Near", "Part", "Readers")
 }
 
 BELOW = {room: set().union(*FLOORS[floor + 1 :]) for floor, rooms in enumerate(FLOORS) for room in rooms}
