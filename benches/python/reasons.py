@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from table import Case
 
 REASONS = {
-    "argmax": "arrays in and out of a call cost 1 µs, whatever the vocabulary; NaN is looked for",
+    "argmax": "NaN is looked for, and each block's largest score is kept; arrays in and out of a call cost half a µs",
     "softmax": "an exponential within 2 ulp",
     "top_k=50": "arrays in and out of a call cost 2 µs, whatever the vocabulary",
     "temperature=0.8": "an exponential within 2 ulp",
-    "min_p=0.05": "on flat scores exact sums of all that is kept; else NaN is looked for",
+    "min_p=0.05": "NaN is looked for, and each block's largest score is kept",
     "chain": "the rival writes into the caller's scores, and trusts them",
 }
 
