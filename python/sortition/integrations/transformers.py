@@ -84,10 +84,11 @@ def draw(scores: Any, samplers: list[Sampler], unfinished: Sequence[bool], pad: 
 
     Scores on the host are read where they are, in their own precision; those on a device are brought there as they are.
     """
-    import torch
-
     # What NumPy has is one step away. DLPack takes many, whose code a step of the model has pushed out of the caches.
-    scores = scores.detach().cpu() if scores.dtype == torch.bfloat16 else scores.numpy(force=True)
+    try:
+        scores = scores.numpy()
+    except (RuntimeError, TypeError):  # part of a graph, on a device, or bfloat16
+        scores = scores.detach().cpu()
     if all(unfinished):
         return draw_tokens(scores, samplers)
     rows = [row for row, going in enumerate(unfinished) if going]
