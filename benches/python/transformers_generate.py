@@ -1,8 +1,9 @@
 """What `generate` of transformers spends between scores and tokens, with its own sampling and with this package's.
 
 `python benches/python/transformers_generate.py`, after `make test-peers`. One process, SmolLM2, two rows, both ways in
-turn. Counted are, there, the processors, the softmax over the vocabulary and the draw, and here the whole of `draw`:
-the medians of all steps, on one thread.
+turn. Counted are, there, the processors, the softmax over the vocabulary and the draw, and here the whole of `draw`, on
+one thread. Both quartiles and the median of all steps are shown: what a shared machine does to memory that is touched
+once a step lies between them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
-from statistics import median
+from statistics import quantiles
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -80,11 +81,13 @@ def main():
         measure(OURS, ours, counts[1])
     for seconds in (*counts[0], *counts[1]):
         assert len(seconds) == ROUNDS * TOKENS  # once a step, and nowhere else
-    microseconds = [1e6 * sum(map(median, way)) for way in counts]
+    microseconds = [[1e6 * sum(parts) for parts in zip(*map(quantiles, way), strict=True)] for way in counts]
+    ratios = [theirs / ours for theirs, ours in zip(*microseconds, strict=True)]
     print(f"transformers {transformers.__version__}, torch {torch.__version__}, SmolLM2, {len(PROMPTS)} rows,")
-    print(f"temperature {TEMPERATURE}, top-p {TOP_P}, microseconds a step, median of {ROUNDS * TOKENS}:")
-    print(f"{'transformers':>14} {microseconds[0]:8.0f}\n{'sortition':>14} {microseconds[1]:8.0f}")
-    print(f"{'ratio':>14} {microseconds[0] / microseconds[1]:8.0f}")
+    print(f"temperature {TEMPERATURE}, top-p {TOP_P}, microseconds a step, of {ROUNDS * TOKENS}:")
+    print(f"{'':>14} {'quartile':>8} {'median':>8} {'quartile':>8}")
+    for name, numbers in zip(("transformers", "sortition", "ratio"), (*microseconds, ratios), strict=True):
+        print(f"{name:>14} " + " ".join(f"{number:8.0f}" for number in numbers))
 
 
 if __name__ == "__main__":

@@ -115,6 +115,8 @@ def _shared(logits: Logits, name: str) -> Scores:
         device = int(logits.__dlpack_device__()[0])
         if device not in _HOST:
             return _of_both(logits, device)
+        if hasattr(logits, "is_neg") and logits.is_neg():  # torch negates later, and does not say so
+            logits = logits.resolve_neg()
         memory = _native.DLPack(_capsule(logits))
         array = np.asarray(memory)
     except Exception as error:

@@ -21,6 +21,7 @@ __all__ = [
     "__version__",
     "argmax",
     "available",
+    "draw_tokens",
     "entropy",
     "log_softmax",
     "logsumexp",
@@ -198,6 +199,9 @@ def sample_batch(
 
     An error is raised before any sampler has changed, or, if it ``marks``, is in the dictionary.
     """
+
+def draw_tokens(samplers: list[Any], logits: Any, rows: Sequence[int] | None = None) -> list[int]:
+    """The tokens of ``sample_batch``, which raises errors, and nothing else."""
 
 def profile(name: str) -> dict[str, Any]:
     """A profile: its name, order and readings, and the scope and window of each penalty."""

@@ -110,15 +110,9 @@ def sample_batch(
     return Draws(tokens, errors) if details is None else Draws(tokens, errors, *details)
 
 
-def draw_tokens(logits: Logits, samplers: list[Sampler], rows: list[int] | None = None) -> list[int]:
-    """The tokens of :func:`sample_batch` and nothing else, for the loops of other libraries.
-
-    A step of a model has pushed all code and data out of the caches: each function less that is called between two
-    steps is some microseconds less.
-    """
-    marks = False
-    tokens: list[int] = _native.sample_batch(samplers, logits, None, rows, None, marks, None)[0].tolist()
-    return tokens
+#: The tokens of :func:`sample_batch` and nothing else, for the loops of other libraries: a step of a model has pushed
+#: all code and data out of the caches, and each function less that is called after it is some microseconds less.
+draw_tokens = _native.draw_tokens
 
 
 def _listed(samplers: Any) -> list[Sampler]:

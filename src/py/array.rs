@@ -1,4 +1,5 @@
-//! Arrays at the boundary: what the kernels read as it is, is borrowed; anything else goes through `sortition._arrays`.
+//! Arrays at the boundary: what the kernels read as it is, is borrowed, from `NumPy` or another library; anything else goes
+//! through `sortition._arrays`.
 //!
 //! `NumPy` knows bfloat16 only by the types of other packages, so such an array is borrowed as its bits.
 
@@ -14,13 +15,15 @@ use numpy::{
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use super::dlpack::exchange::Shared;
 use crate::{Error, Scores};
 
-/// Scores of any precision, in `D` dimensions.
+/// Scores of any precision, in `D` dimensions, one or two.
 pub(super) enum Table<'py, D: Dimension> {
     F32(PyReadonlyArray<'py, f32, D>),
     F16(PyReadonlyArray<'py, f16, D>),
     Bf16(PyReadonlyArray<'py, u16, D>),
+    Shared(Shared<'py>),
 }
 
 impl<'py, D: Dimension> Table<'py, D> {
@@ -28,7 +31,7 @@ impl<'py, D: Dimension> Table<'py, D> {
     fn borrowed(object: &Bound<'py, PyAny>, name: &'static str) -> PyResult<Option<Self>> {
         // A masked array is an array too, of the class's own meaning.
         if !object.is_exact_instance_of::<PyUntypedArray>() {
-            return Ok(None);
+            return Ok(D::NDIM.and_then(|axes| Shared::borrowed(object, axes)).map(Self::Shared));
         }
         Ok(if let Some(array) = readable::<f32, D>(object) {
             Some(Self::F32(read(array, name)?))
@@ -129,6 +132,7 @@ impl Row<'_> {
             Table::F32(row) => Scores::F32(row.as_slice()?),
             Table::F16(row) => Scores::F16(row.as_slice()?),
             Table::Bf16(row) => Scores::Bf16(row.as_slice()?.reinterpret_cast()),
+            Table::Shared(row) => row.row(0),
         })
     }
 }
@@ -225,6 +229,7 @@ impl Table<'_, Ix2> {
             Self::F32(table) => table.strides()[1] == 4,
             Self::F16(table) => table.strides()[1] == 2,
             Self::Bf16(table) => table.strides()[1] == 2,
+            Self::Shared(_) => true,
         }
     }
 
@@ -234,6 +239,7 @@ impl Table<'_, Ix2> {
             Self::F32(table) => table.shape()[1],
             Self::F16(table) => table.shape()[1],
             Self::Bf16(table) => table.shape()[1],
+            Self::Shared(table) => table.width(),
         }
     }
 
@@ -243,6 +249,7 @@ impl Table<'_, Ix2> {
             Self::F32(table) => slices(table.as_array(), Scores::F32)?,
             Self::F16(table) => slices(table.as_array(), Scores::F16)?,
             Self::Bf16(table) => slices(table.as_array(), |bits: &[u16]| Scores::Bf16(bits.reinterpret_cast()))?,
+            Self::Shared(table) => table.rows(),
         })
     }
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::array::{Batch, Masks, addresses, span};
-use super::error::{in_row, marked};
+use super::error::{in_row, own_exception};
 use super::sampler::PySampler;
 use crate::batch::{decide, draw, token};
 use crate::sampler::{Decision, check_top};
@@ -39,30 +39,58 @@ pub(super) fn sample_batch<'py>(
     out: Option<Bound<'py, PyArray1<i64>>>,
 ) -> PyResult<Answer<'py>> {
     let py = samplers.py();
+    with_requests(samplers, logits, mask, rows, |requests, scores, words| {
+        let mut out = out.map(|out| own(out, scores, words)).transpose()?;
+        let errors = PyDict::new(py);
+        let marked = marks.then_some(&errors);
+        let (tokens, details) = if let Some(top) = top {
+            let vocabularies = requests.iter().flat_map(|request| request.sampler.vocabulary(request.logits));
+            vocabularies.into_iter().try_for_each(|vocab| check_top(vocab, top))?;
+            let draws = serve(py, requests, draw(top), marked)?;
+            (tokens(py, &draws, out.as_mut())?, Some(details(py, &draws, top)?))
+        } else {
+            (tokens(py, &serve(py, requests, token, marked)?, out.as_mut())?, None)
+        };
+        Ok((tokens, errors, details))
+    })
+}
+
+/// Draws for every sampler, the tokens alone; see `_native.pyi`.
+#[pyfunction]
+#[pyo3(signature = (samplers, logits, rows=None))]
+pub(super) fn draw_tokens<'py>(
+    samplers: &Bound<'py, PyList>,
+    logits: &Bound<'py, PyAny>,
+    rows: Option<Vec<u64>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let py = samplers.py();
+    with_requests(samplers, logits, None, rows, |requests, _, _| {
+        let drawn = serve(py, requests, token, None)?;
+        PyList::new(py, drawn.iter().map(|drawn| token_of(drawn.as_ref())))
+    })
+}
+
+/// What `work` makes of a request for each sampler, of all rows and of their masks.
+fn with_requests<'py, R>(
+    samplers: &Bound<'py, PyList>,
+    logits: &Bound<'py, PyAny>,
+    mask: Option<&Bound<'py, PyAny>>,
+    rows: Option<Vec<u64>>,
+    work: impl FnOnce(&mut [Request<'_>], &[Scores<'_>], Option<&[&[u32]]>) -> PyResult<R>,
+) -> PyResult<R> {
     let scores = Batch::new(logits)?;
     let scores = scores.slices()?;
     let chosen = chosen(rows, scores.len())?;
     let natives = natives(samplers, chosen.as_ref().map_or(scores.len(), Vec::len), chosen.is_some())?;
     let words = mask.map(|words| Masks::new(words, scores.len())).transpose()?;
     let words = words.as_ref().map(Masks::words).transpose()?;
-    let mut out = out.map(|out| own(out, &scores, words.as_deref())).transpose()?;
     let mut guards = enter(&natives)?;
     let mut requests = Vec::with_capacity(guards.len());
     for (at, sampler) in guards.iter_mut().enumerate() {
         let at = chosen.as_ref().map_or(at, |chosen| chosen[at]);
         requests.push(Request { sampler, logits: scores[at], mask: words.as_ref().map(|words| words[at]) });
     }
-    let errors = PyDict::new(py);
-    if let Some(top) = top {
-        let vocabularies = requests.iter().flat_map(|request| request.sampler.vocabulary(request.logits));
-        vocabularies.into_iter().try_for_each(|vocab| check_top(vocab, top))?;
-        let draws = serve(&mut requests, draw(top), marks, &errors)?;
-        let details = details(py, &draws, top)?;
-        Ok((tokens(py, &draws, out.as_mut())?, errors, Some(details)))
-    } else {
-        let drawn = serve(&mut requests, token, marks, &errors)?;
-        Ok((tokens(py, &drawn, out.as_mut())?, errors, None))
-    }
+    work(&mut requests, &scores, words.as_deref())
 }
 
 /// The array, to be written to when all is decided: until then nothing may go wrong with it either.
@@ -126,35 +154,37 @@ fn enter<'s>(natives: &'s [Bound<'_, PySampler>]) -> PyResult<Vec<MutexGuard<'s,
     natives.iter().enumerate().map(guard).collect()
 }
 
-/// Decides every row and records: all or nothing, or (`marks`) with the exceptions of those that failed in `errors`.
+/// Decides every row and records: all or nothing, or with the exceptions of those that failed in `marked`.
 fn serve<T: Send>(
+    py: Python<'_>,
     requests: &mut [Request<'_>],
     work: impl Fn(&mut Request<'_>) -> Result<Decision<T>, Error> + Sync + Send,
-    marks: bool,
-    errors: &Bound<'_, PyDict>,
+    marked: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<Option<Decision<T>>>> {
-    let py = errors.py();
     let decided = py.detach(|| decide(requests, work));
     py.check_signals()?; // while nothing is recorded
     for (at, result) in decided.iter().enumerate() {
         if let Err(error) = result {
-            if !marks || error.is_interrupt() {
-                return Err(error.clone().into());
-            }
-            errors.set_item(at, marked(py, error, at).into_value(py))?;
+            let Some(errors) = marked.filter(|_| !error.is_interrupt()) else { return Err(error.clone().into()) };
+            errors.set_item(at, own_exception(py, error, at).into_value(py))?;
         }
     }
     let recorded = requests.iter_mut().zip(decided).map(|(request, result)| Some(request.record(result.ok()?)));
     Ok(recorded.collect())
 }
 
-/// The tokens, -1 where there is none, as a new array or in `out`.
+/// The token, -1 where there is none.
+fn token_of<T>(decision: Option<&Decision<T>>) -> i64 {
+    decision.map_or(-1, |decision| decision.token.into())
+}
+
+/// The tokens as a new array or in `out`.
 fn tokens<'py, T>(
     py: Python<'py>,
     decisions: &[Option<Decision<T>>],
     out: Option<&mut PyReadwriteArray1<'py, i64>>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let tokens = decisions.iter().map(|decision| decision.as_ref().map_or(-1, |decision| decision.token.into()));
+    let tokens = decisions.iter().map(|decision| token_of(decision.as_ref()));
     let Some(out) = out else { return Ok(PyArray1::from_iter(py, tokens)) };
     for (place, token) in out.as_slice_mut()?.iter_mut().zip(tokens) {
         *place = token;

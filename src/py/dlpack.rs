@@ -10,6 +10,8 @@
 
 #![expect(unsafe_code, reason = "what is in a capsule is known by its name alone")]
 
+pub(super) mod exchange;
+
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
@@ -24,6 +26,7 @@ const MOST_AXES: usize = 64;
 /// CPU, and memory of the host that is pinned for CUDA or `ROCm`.
 const HOST: [i32; 3] = [1, 3, 11];
 
+/// `DLTensor`.
 #[repr(C)]
 struct Tensor {
     data: *const c_void,

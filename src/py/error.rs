@@ -18,7 +18,7 @@ impl From<Error> for PyErr {
 }
 
 /// The exception of a row that is marked: its own, although a processor may raise one object for many.
-pub(super) fn marked(py: Python<'_>, error: &Error, row: usize) -> PyErr {
+pub(super) fn own_exception(py: Python<'_>, error: &Error, row: usize) -> PyErr {
     let own = || {
         let raised = exception(py, error)?;
         py.import("sortition.errors")?.getattr("twin")?.call1((raised,))

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
-    use super::batch::sample_batch;
+    use super::batch::{draw_tokens, sample_batch};
     #[pymodule_export]
     use super::dlpack::PyDLPack;
     #[pymodule_export]

@@ -84,16 +84,13 @@ def draw(scores: Any, samplers: list[Sampler], unfinished: Sequence[bool], pad: 
 
     Scores on the host are read where they are, in their own precision; those on a device are brought there as they are.
     """
-    # What NumPy has is one step away. DLPack takes many, whose code a step of the model has pushed out of the caches.
-    try:
-        scores = scores.numpy()
-    except (RuntimeError, TypeError):  # part of a graph, on a device, or bfloat16
-        scores = scores.detach().cpu()
+    if not scores.is_cpu:
+        scores = scores.cpu()
     if all(unfinished):
-        return draw_tokens(scores, samplers)
+        return draw_tokens(samplers, scores)
     rows = [row for row, going in enumerate(unfinished) if going]
     tokens = [0 if pad is None else int(pad)] * len(unfinished)
-    drawn = draw_tokens(scores, [samplers[row] for row in rows], rows)
+    drawn = draw_tokens([samplers[row] for row in rows], scores, rows)
     for row, token in zip(rows, drawn, strict=True):
         tokens[row] = token
     return tokens
