@@ -3,14 +3,14 @@
 #![expect(unsafe_code, reason = "vendor intrinsics")]
 
 use std::arch::x86_64::{
-    __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_UNORD_Q, _mm_loadu_si128, _mm256_add_epi32, _mm256_add_pd,
-    _mm256_add_ps, _mm256_and_ps, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256, _mm256_castps256_ps128,
-    _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cmpeq_epi32, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_pd,
-    _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_epi16, _mm256_max_epu16,
-    _mm256_max_ps, _mm256_min_epu16, _mm256_movemask_ps, _mm256_mul_pd, _mm256_mul_ps, _mm256_or_ps,
-    _mm256_permutevar8x32_epi32, _mm256_permutevar8x32_ps, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps,
-    _mm256_setr_epi32, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps,
-    _mm256_storeu_si256, _mm256_sub_pd, _mm256_sub_ps,
+    __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_UNORD_Q, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_add_epi32,
+    _mm256_add_pd, _mm256_add_ps, _mm256_and_ps, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256,
+    _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cmpeq_epi32, _mm256_cvtepu16_epi32,
+    _mm256_cvtph_ps, _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256,
+    _mm256_max_epi16, _mm256_max_epu16, _mm256_max_ps, _mm256_min_epu16, _mm256_movemask_ps, _mm256_mul_pd,
+    _mm256_mul_ps, _mm256_or_ps, _mm256_permutevar8x32_epi32, _mm256_permutevar8x32_ps, _mm256_set1_epi32,
+    _mm256_set1_pd, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_slli_epi32,
+    _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_pd, _mm256_sub_ps,
 };
 
 use half::{bf16, f16};
@@ -42,7 +42,7 @@ impl Avx2 {
 macro_rules! proven {
     ($call:expr) => {
         // SAFETY: a method was called, so there is an `Avx2`, so AVX2, FMA and F16C are enabled; and every address is in an
-        // array that has as many elements from there on as the register.
+        // array that has as many elements from there on as the register; but for what is prefetched, which may lie anywhere.
         unsafe { $call }
     };
 }
@@ -103,6 +103,10 @@ impl Simd for Avx2 {
             _mm256_storeu_ps(out.as_mut_ptr(), low);
             _mm256_storeu_ps(out.as_mut_ptr().add(8), high);
         });
+    }
+    #[inline(always)]
+    fn prefetch<T>(self, xs: &[T; LANES], ahead: usize) {
+        proven!(_mm_prefetch::<_MM_HINT_T0>(xs.as_ptr().wrapping_add(ahead).cast()));
     }
     #[inline(always)]
     fn add(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {

@@ -3,14 +3,14 @@
 #![expect(unsafe_code, reason = "vendor intrinsics")]
 
 use std::arch::x86_64::{
-    __m512, __m512d, __m512i, _CMP_GE_OQ, _CMP_UNORD_Q, _mm256_loadu_si256, _mm512_add_epi32, _mm512_add_pd,
-    _mm512_add_ps, _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps_si512, _mm512_castps512_ps256,
-    _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_pd, _mm512_fmadd_ps,
-    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mask_blend_ps, _mm512_maskz_compress_epi32, _mm512_maskz_compress_ps,
-    _mm512_maskz_mov_ps, _mm512_max_epi16, _mm512_max_epu16, _mm512_max_ps, _mm512_min_epu16, _mm512_mul_pd,
-    _mm512_mul_ps, _mm512_reduce_max_ps, _mm512_set1_epi32, _mm512_set1_pd, _mm512_set1_ps, _mm512_setr_epi32,
-    _mm512_setzero_pd, _mm512_shuffle_f64x2, _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps,
-    _mm512_storeu_si512, _mm512_sub_pd, _mm512_sub_ps,
+    __m512, __m512d, __m512i, _CMP_GE_OQ, _CMP_UNORD_Q, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256,
+    _mm512_add_epi32, _mm512_add_pd, _mm512_add_ps, _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps_si512,
+    _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtph_ps,
+    _mm512_cvtps_pd, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mask_blend_ps,
+    _mm512_maskz_compress_epi32, _mm512_maskz_compress_ps, _mm512_maskz_mov_ps, _mm512_max_epi16, _mm512_max_epu16,
+    _mm512_max_ps, _mm512_min_epu16, _mm512_mul_pd, _mm512_mul_ps, _mm512_reduce_max_ps, _mm512_set1_epi32,
+    _mm512_set1_pd, _mm512_set1_ps, _mm512_setr_epi32, _mm512_setzero_pd, _mm512_shuffle_f64x2, _mm512_slli_epi32,
+    _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_pd, _mm512_sub_ps,
 };
 
 use half::{bf16, f16};
@@ -39,7 +39,8 @@ impl Avx512 {
 macro_rules! proven {
     ($call:expr) => {
         // SAFETY: a method was called, so there is an `Avx512`, so AVX-512 F and BW are enabled; and every address is that of
-        // an array that has as many elements as the register, of 256 bits for half precision, else of 512.
+        // an array that has as many elements as the register, of 256 bits for half precision, else of 512;
+        // but for what is prefetched, which may lie anywhere.
         unsafe { $call }
     };
 }
@@ -75,6 +76,10 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn store(self, v: __m512, out: &mut [f32; LANES]) {
         proven!(_mm512_storeu_ps(out.as_mut_ptr(), v));
+    }
+    #[inline(always)]
+    fn prefetch<T>(self, xs: &[T; LANES], ahead: usize) {
+        proven!(_mm_prefetch::<_MM_HINT_T0>(xs.as_ptr().wrapping_add(ahead).cast()));
     }
     #[inline(always)]
     fn add(self, a: __m512, b: __m512) -> __m512 {

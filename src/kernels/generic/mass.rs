@@ -45,6 +45,10 @@ pub(crate) const ROUGH: f64 = 1.0 / 8_388_608.0;
 /// Blocks that share an exponent: few enough to stay in the nearest cache between the maxima and the sums.
 const PANEL: usize = 8;
 
+/// How far ahead of the sums a row is fetched: one panel. Else memory would rest while a panel is summed, and the sums while
+/// the maxima of the next are read.
+const AHEAD: usize = PANEL * BLOCK;
+
 /// `p` and `t` of the module's text, from `r`.
 #[inline(always)]
 fn split<S: Simd>(s: S, x: S::F32, base: Base, round: S::F32) -> (S::F32, S::F32) {
@@ -83,9 +87,11 @@ impl<S: Simd> Top<S> {
         s.where_at_least(x, self.least, s.scale(p, t))
     }
 
-    /// Writes the weights of `xs` to `out`, and returns them.
+    /// Writes the weights of `xs` to `out`, and returns them. Both are fetched ahead.
     #[inline(always)]
     fn write<E: Element>(self, s: S, xs: &[E; LANES], base: Base, out: &mut [f32; LANES]) -> S::F32 {
+        s.prefetch(xs, AHEAD);
+        s.prefetch(out, AHEAD);
         let weights = self.weight(s, s.load(xs), base);
         s.store(weights, out);
         weights
@@ -109,7 +115,7 @@ pub(crate) fn mass<S: Simd, E: Element>(s: S, xs: &[E], base: Base, blocks: &mut
             let top = Top::new(s, max, base);
             for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
                 block.exponent = top.exponent;
-                block.sum = sum::<S, E, true>(s, xs, base, top);
+                block.sum = sum::<S, E, true, AHEAD>(s, xs, base, top);
             }
         }
     }
@@ -127,17 +133,26 @@ fn panel<S: Simd, E: Element>(s: S, xs: &[E], blocks: &mut [Block], nan: &mut S:
     largest
 }
 
+/// The sum of all weights; what lies so far `AHEAD` is fetched, unless that is zero.
 #[inline(always)]
-fn sum<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base: Base, top: Top<S>) -> f64 {
+fn sum<S: Simd, E: Element, const EXACT: bool, const AHEAD: usize>(s: S, xs: &[E], base: Base, top: Top<S>) -> f64 {
     let mut sums = s.zero();
     let (vectors, tail) = xs.as_chunks::<LANES>();
     let (quads, vectors) = if EXACT { (&[][..], vectors) } else { vectors.as_chunks::<4>() };
     for [a, b, c, d] in quads {
+        if AHEAD > 0 {
+            for v in [a, b, c, d] {
+                s.prefetch(v, AHEAD);
+            }
+        }
         let ab = s.add(top.weight(s, s.load(a), base), top.weight(s, s.load(b), base));
         let cd = s.add(top.weight(s, s.load(c), base), top.weight(s, s.load(d), base));
         sums = s.accumulate(sums, s.add(ab, cd));
     }
     for v in vectors {
+        if AHEAD > 0 {
+            s.prefetch(v, AHEAD);
+        }
         sums = s.accumulate(sums, top.weight(s, s.load(v), base));
     }
     if !tail.is_empty() {
@@ -208,7 +223,7 @@ pub(crate) fn mass_from<S: Simd, E: Element, const EXACT: bool>(
     top.least = s.max(top.least, s.splat(threshold));
     for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
         block.exponent = top.exponent;
-        block.sum = if block.max >= threshold { sum::<S, E, EXACT>(s, xs, base, top) } else { 0.0 };
+        block.sum = if block.max >= threshold { sum::<S, E, EXACT, 0>(s, xs, base, top) } else { 0.0 };
     }
 }
 

@@ -82,6 +82,11 @@ pub(crate) trait Simd: Copy {
     fn load_bf16(self, xs: &[bf16; LANES]) -> Self::F32;
     fn store(self, v: Self::F32, out: &mut [f32; LANES]);
 
+    /// Has the line fetched that begins so many elements behind where `xs` does, if there is such an instruction: a hint,
+    /// which may point beyond the row.
+    #[inline(always)]
+    fn prefetch<T>(self, _xs: &[T; LANES], _ahead: usize) {}
+
     fn add(self, a: Self::F32, b: Self::F32) -> Self::F32;
     fn sub(self, a: Self::F32, b: Self::F32) -> Self::F32;
     fn mul(self, a: Self::F32, b: Self::F32) -> Self::F32;
