@@ -148,11 +148,12 @@ def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.in
         ParameterError: ``k`` is not an integer of at least 1.
     """
     array = scores(x, "x")
-    matrix = rows(array, "x")
-    k = min(integer("k", k, least=1), matrix.shape[1])
-    values = np.empty((matrix.shape[0], k), np.float32)
-    ids = np.empty((matrix.shape[0], k), np.int64)
-    _native.top_k(matrix, values, ids)
+    if array.size == 0:
+        rows(array, "x")  # says what is missing
+    k = min(integer("k", k, least=1), array.shape[-1] if array.ndim else 1)
+    values, ids = _native.top_k(array, k)
+    if array.ndim == 1:
+        return values, ids
     shape = (*array.shape[:-1], k)
     return values.reshape(shape), ids.reshape(shape)
 

@@ -21,6 +21,9 @@ pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
 /// their maxima are at hand.
 pub(super) const SPARE: usize = 3;
 
+/// A bound that one in so many more reach than need to is as good as the best.
+const FINE: usize = 8;
+
 /// Of so many scores the maxima are taken lane by lane.
 const SPANS: [usize; 3] = [4 * BLOCK, BLOCK, BLOCK / 4];
 
@@ -117,16 +120,43 @@ impl Candidates<'_> {
         // Another token may ask for another k.
         let length = |span| scores.len().div_ceil(span) * LANES;
         grow(floats, length(SPANS[2]));
-        let floats = &mut floats[..length(span)];
+        let length = length(span);
         let except = if self.view == View::Edited { edits.words() } else { &[] };
-        self.kernels.lane_maxima(scores, span, except, floats);
-        nth_largest(floats, k).max(f32::MIN)
+        self.kernels.lane_maxima(scores, span, except, &mut floats[..length]);
+        self.reached(length, k)
     }
 
-    /// The k-th largest maximum of a block; `k` is at most their number.
+    /// The k-th largest maximum of a block, or a little less; `k` is at most their number.
     pub(super) fn block_bound(&mut self, k: usize) -> f32 {
         let Scratch { blocks, floats, .. } = &mut *self.scratch;
-        nth_largest_of(blocks.iter().map(|block| block.max), k, floats).max(f32::MIN)
+        // Whole vectors: a part of one takes longer.
+        let length = blocks.len().next_multiple_of(LANES);
+        grow(floats, length);
+        floats[..length].fill(f32::NEG_INFINITY);
+        for (max, block) in floats.iter_mut().zip(blocks) {
+            *max = block.max;
+        }
+        self.reached(length, k)
+    }
+
+    /// What `k` of the first `length` scratch floats reach, and few more; `f32::MIN` if there are not so many above -inf.
+    ///
+    /// Found by halving: to count takes no branch, and a selection takes one for every number.
+    fn reached(&self, length: usize, k: usize) -> f32 {
+        let xs = &self.scratch.floats[..length];
+        let (mut reached, mut missed) = (descending(self.kernels.least(xs)), descending(self.max) - 1);
+        if self.kernels.count(xs, f32::MIN) < k {
+            return f32::MIN;
+        }
+        while reached - missed > 1 {
+            let middle = reached.midpoint(missed);
+            let count = self.kernels.count(xs, ascending(middle));
+            *(if count < k { &mut missed } else { &mut reached }) = middle;
+            if (k..=k + k / FINE).contains(&count) {
+                break;
+            }
+        }
+        ascending(reached)
     }
 
     /// The k-th largest score of the list.
@@ -172,23 +202,15 @@ fn most(length: usize, span: usize) -> usize {
 }
 
 /// The k-th largest, selected in a buffer. That never becomes shorter: another use of it would then fill it up for nothing.
+///
+/// Selected as integers: comparing those takes no branch.
 pub(super) fn nth_largest_of(xs: impl ExactSizeIterator<Item = f32>, k: usize, buffer: &mut Vec<f32>) -> f32 {
     let length = xs.len();
     grow(buffer, length);
     for (place, x) in buffer.iter_mut().zip(xs) {
-        *place = x;
+        *place = f32::from_bits(descending(x));
     }
-    nth_largest(&mut buffer[..length], k)
-}
-
-/// The k-th largest; the order of the rest is lost.
-///
-/// Selected as integers, in place: comparing those takes no branch.
-fn nth_largest(xs: &mut [f32], k: usize) -> f32 {
-    for x in &mut *xs {
-        *x = f32::from_bits(descending(*x));
-    }
-    let nth = xs.select_nth_unstable_by_key(k - 1, |x| x.to_bits()).1;
+    let nth = buffer[..length].select_nth_unstable_by_key(k - 1, |x| x.to_bits()).1;
     ascending(nth.to_bits())
 }
 

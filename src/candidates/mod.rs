@@ -49,6 +49,8 @@ pub(crate) enum Sums {
     Copied,
     /// None, as what all scores are read for depends on their maxima.
     Later,
+    /// As good as a draw needs.
+    Draw(f64),
     /// Those of all blocks.
     Exact(f64),
 }
@@ -94,11 +96,17 @@ impl<'a> Candidates<'a> {
     ) -> Result<Self, Error> {
         let Workspace { store, scratch } = workspace;
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
+        let mut rough = 0;
         let nan = match sums {
             Sums::None | Sums::Later => kernels.scan(row, &mut scratch.blocks),
             Sums::Copied => {
                 store.copy.resize(row.len(), 0.0);
                 kernels.scan_copy(row, &mut store.copy, &mut scratch.blocks)
+            }
+            Sums::Draw(temperature) => {
+                let nan;
+                (nan, rough) = estimate::read_for_draw(kernels, row, Base::new(temperature), &mut scratch.blocks);
+                nan
             }
             Sums::Exact(temperature) => kernels.mass(row, Base::new(temperature), &mut scratch.blocks),
         };
@@ -119,10 +127,11 @@ impl<'a> Candidates<'a> {
             this.view = View::Copy;
             this.refresh();
         }
-        if let Sums::Exact(temperature) = sums {
+        if let Sums::Exact(temperature) | Sums::Draw(temperature) = sums {
             this.temperature = temperature;
             if max > f32::NEG_INFINITY && Base::new(temperature).covers(max) {
-                this.total = Some(mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks));
+                let total = mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks);
+                this.total = Some(if let Sums::Draw(_) = sums { this.total_of_read(total, rough) } else { total });
             }
         }
         Ok(this)

@@ -188,6 +188,8 @@ readers! {
     fn rescan(except: &[u32], stale: &[u32], blocks: &mut [Block]);
     fn lane_maxima(span: usize, except: &[u32], maxima: &mut [f32]);
     fn mass(base: Base, blocks: &mut [Block]) -> bool;
+    fn mass_rough(base: Base, blocks: &mut [Block]) -> bool;
+    fn mass_estimate(base: Base, blocks: &mut [Block]) -> bool;
     fn mass_out(base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool;
     fn mass_from(base: Base, max: f32, threshold: f32, blocks: &mut [Block]);
     fn mass_from_rough(base: Base, max: f32, threshold: f32, blocks: &mut [Block]);

@@ -1,6 +1,6 @@
 //! The kernels as functions of the rows of an array, and the instruction sets.
 
-use numpy::{PyArray1, PyArray2, PyReadwriteArray1, PyReadwriteArray2, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2, PyReadwriteArray1};
 use pyo3::prelude::*;
 
 use super::array::{Rows, own};
@@ -48,21 +48,17 @@ pub(super) fn entropy<'py>(py: Python<'py>, logits: Rows<'py>) -> PyResult<Bound
     Ok(PyArray1::from_vec(py, each(py, &logits, 4, |row| crate::entropy(row))?))
 }
 
-/// Writes the best tokens of every row, as many as `values` and `ids` have columns.
+/// The scores of the best tokens of every row, one row after another, and their ids.
 #[pyfunction]
-pub(super) fn top_k(
-    py: Python<'_>,
-    logits: Rows<'_>,
-    mut values: PyReadwriteArray2<'_, f32>,
-    mut ids: PyReadwriteArray2<'_, i64>,
-) -> PyResult<()> {
-    let k = values.shape()[1];
-    let best = each(py, &logits, 1, |row| crate::top_k(row, k))?;
-    let places = values.as_slice_mut()?.iter_mut().zip(ids.as_slice_mut()?);
-    for ((value, id), (token, score)) in places.zip(best.into_iter().flatten()) {
-        (*value, *id) = (score, token.into());
-    }
-    Ok(())
+pub(super) fn top_k<'py>(
+    py: Python<'py>,
+    logits: Rows<'py>,
+    k: usize,
+) -> PyResult<(Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<i64>>)> {
+    let best = each(py, &logits, 1, |row| crate::top_k(row, k))?.concat();
+    let values = best.iter().map(|&(_, score)| score).collect();
+    let ids = best.iter().map(|&(token, _)| token.into()).collect();
+    Ok((PyArray1::from_vec(py, values), PyArray1::from_vec(py, ids)))
 }
 
 #[pyfunction]

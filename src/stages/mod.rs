@@ -85,7 +85,7 @@ impl<'a> Setting<'a> {
         let most = self.mask.is_some() || self.params.allowed_ids.is_some();
         match self.plan.sums() {
             _ if most => Sums::Copied,
-            Sums::Later | Sums::Exact(_) if Stage::hard().any(|rule| self.active(rule)) => Sums::Copied,
+            Sums::Later | Sums::Draw(_) | Sums::Exact(_) if Stage::hard().any(|rule| self.active(rule)) => Sums::Copied,
             sums => sums,
         }
     }

@@ -94,14 +94,14 @@ fn effort(params: &Params, soft: &[Stage]) -> usize {
     reads + 1
 }
 
-/// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. The nucleus and the draw look at the row first.
+/// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. The nucleus looks at the row first.
 /// If scores change before, the row is copied instead; not if only few are read after.
 fn sums(params: &Params, soft: &[Stage]) -> Sums {
     let edits = soft.iter().take_while(|stage| stage.kind() == Kind::Edit).count();
     let (edits, rest) = soft.split_at(edits);
     match unchanged_sums(params, rest) {
         _ if edits.contains(&Stage::Custom) => Sums::Copied,
-        Sums::Later | Sums::Exact(_) if !edits.is_empty() => Sums::Copied,
+        Sums::Later | Sums::Draw(_) | Sums::Exact(_) if !edits.is_empty() => Sums::Copied,
         sums => sums,
     }
 }
@@ -120,5 +120,5 @@ fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums {
             _ => return Sums::Exact(temperature),
         }
     }
-    Sums::Later
+    Sums::Draw(temperature)
 }

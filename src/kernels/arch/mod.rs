@@ -40,7 +40,7 @@ macro_rules! kernels {
 
         const fn readers<E: Element>() -> Readers<E> {
             Readers {
-                scan, scan_copy, rescan, lane_maxima, mass, mass_out, mass_from, mass_from_rough, estimate, bracket,
+                scan, scan_copy, rescan, lane_maxima, mass, mass_rough, mass_estimate, mass_out, mass_from, mass_from_rough, estimate, bracket,
                 bracket_exact, add_inside, band, weights, moment, spread, least, gather, gather_between, position, count, shift,
                 subtract, copy,
             }
@@ -53,7 +53,9 @@ macro_rules! kernels {
                 = generic::scan::rescan;
             fn lane_maxima<E>(xs: &[E], span: usize, except: &[u32], maxima: &mut [f32]) -> ()
                 = generic::scan::lane_maxima;
-            fn mass<E>(xs: &[E], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass;
+            fn mass<E>(xs: &[E], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, _, true>;
+            fn mass_rough<E>(xs: &[E], base: Base, blocks: &mut [Block]) -> bool = generic::mass::mass::<_, _, false>;
+            fn mass_estimate<E>(xs: &[E], base: Base, blocks: &mut [Block]) -> bool = generic::estimate::mass_estimate;
             fn mass_out<E>(xs: &[E], base: Base, blocks: &mut [Block], out: &mut [f32]) -> bool
                 = generic::mass::mass_out;
             fn mass_from<E>(xs: &[E], base: Base, max: f32, threshold: f32, blocks: &mut [Block]) -> ()

@@ -13,6 +13,7 @@
 //!
 //! Limit: that of `mass`. Weights below 2^-126 of their reference count as that, and so does -inf.
 
+use super::mass::{AHEAD, PANEL, panel};
 use super::{BLOCK, Element, LANES, Simd};
 use crate::kernels::{Base, Block};
 
@@ -35,8 +36,25 @@ pub(crate) fn estimate<S: Simd, E: Element>(s: S, xs: &[E], base: Base, max: f32
     let line = Line::new(s, max, base);
     for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
         block.exponent = line.exponent;
-        block.sum = line.sum(s, xs) * MIDDLE;
+        block.sum = line.sum::<E, 0>(s, xs) * MIDDLE;
     }
+}
+
+/// Like [`super::mass::mass`], but the sums are estimates.
+#[inline(always)]
+pub(crate) fn mass_estimate<S: Simd, E: Element>(s: S, xs: &[E], base: Base, blocks: &mut [Block]) -> bool {
+    let mut nan = s.no_flags();
+    for (xs, blocks) in xs.chunks(PANEL * BLOCK).zip(blocks.chunks_mut(PANEL)) {
+        let max = panel(s, xs, blocks, &mut nan);
+        if base.weighs(max) {
+            let line = Line::new(s, max, base);
+            for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
+                block.exponent = line.exponent;
+                block.sum = line.sum::<E, AHEAD>(s, xs) * MIDDLE;
+            }
+        }
+    }
+    s.any(nan)
 }
 
 /// Straight lines between powers of two.
@@ -63,14 +81,19 @@ impl<S: Simd> Line<S> {
         s.shift_bits(s.max(s.mul_add(x, self.high, self.round), s.splat(LEAST)))
     }
 
-    /// Of one block: so few are added in `f32`.
+    /// Of one block: so few are added in `f32`. What lies so far `AHEAD` is fetched, unless that is zero.
     #[inline(always)]
-    fn sum<E: Element>(self, s: S, xs: &[E]) -> f64 {
+    fn sum<E: Element, const AHEAD: usize>(self, s: S, xs: &[E]) -> f64 {
         let none = s.splat(0.0);
         let mut sums = [none; 4];
         let (vectors, tail) = xs.as_chunks::<LANES>();
         let (quads, vectors) = vectors.as_chunks::<4>();
         for [a, b, c, d] in quads {
+            if AHEAD > 0 {
+                for v in [a, b, c, d] {
+                    s.prefetch(v, AHEAD);
+                }
+            }
             sums = [
                 s.add(sums[0], self.weight(s, s.load(a))),
                 s.add(sums[1], self.weight(s, s.load(b))),

@@ -43,11 +43,11 @@ const POWER: [f32; 6] = [
 pub(crate) const ROUGH: f64 = 1.0 / 8_388_608.0;
 
 /// Blocks that share an exponent: few enough to stay in the nearest cache between the maxima and the sums.
-const PANEL: usize = 8;
+pub(super) const PANEL: usize = 8;
 
 /// How far ahead of the sums a row is fetched: one panel. Else memory would rest while a panel is summed, and the sums while
 /// the maxima of the next are read.
-const AHEAD: usize = PANEL * BLOCK;
+pub(super) const AHEAD: usize = PANEL * BLOCK;
 
 /// `p` and `t` of the module's text, from `r`.
 #[inline(always)]
@@ -105,9 +105,9 @@ impl<S: Simd> Top<S> {
 }
 
 /// Writes, for every block, its largest score, an exponent, and the sum of the block's weights relative to two to the
-/// power of that exponent. Returns whether any score is NaN.
+/// power of that exponent. Returns whether any score is NaN. Rough if not `EXACT`: see [`mass_from`].
 #[inline(always)]
-pub(crate) fn mass<S: Simd, E: Element>(s: S, xs: &[E], base: Base, blocks: &mut [Block]) -> bool {
+pub(crate) fn mass<S: Simd, E: Element, const EXACT: bool>(s: S, xs: &[E], base: Base, blocks: &mut [Block]) -> bool {
     let mut nan = s.no_flags();
     for (xs, blocks) in xs.chunks(PANEL * BLOCK).zip(blocks.chunks_mut(PANEL)) {
         let max = panel(s, xs, blocks, &mut nan);
@@ -115,7 +115,7 @@ pub(crate) fn mass<S: Simd, E: Element>(s: S, xs: &[E], base: Base, blocks: &mut
             let top = Top::new(s, max, base);
             for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
                 block.exponent = top.exponent;
-                block.sum = sum::<S, E, true, AHEAD>(s, xs, base, top);
+                block.sum = sum::<S, E, EXACT, AHEAD>(s, xs, base, top);
             }
         }
     }
@@ -124,7 +124,7 @@ pub(crate) fn mass<S: Simd, E: Element>(s: S, xs: &[E], base: Base, blocks: &mut
 
 /// Writes the largest score of every block of a panel, and returns the largest of all; marks NaN.
 #[inline(always)]
-fn panel<S: Simd, E: Element>(s: S, xs: &[E], blocks: &mut [Block], nan: &mut S::Flags) -> f32 {
+pub(super) fn panel<S: Simd, E: Element>(s: S, xs: &[E], blocks: &mut [Block], nan: &mut S::Flags) -> f32 {
     let mut largest = f32::NEG_INFINITY;
     for (xs, block) in xs.chunks(BLOCK).zip(blocks) {
         *block = Block { max: scan_block(s, xs, nan), exponent: 0, sum: 0.0 };

@@ -23,9 +23,18 @@ fn sums_agree_with_float64() {
             let mut estimate = blocks.clone();
             kernels.estimate(&row, Base::new(temperature), max, &mut estimate);
             let sum = |block: &Block| block.sum * f64::from(block.exponent).exp2();
+            let [mut read_rough, mut read_estimate] = [(); 2].map(|()| vec![Block::default(); blocks.len()]);
+            assert!(!kernels.mass_rough(&row, Base::new(temperature), &mut read_rough));
+            assert!(!kernels.mass_estimate(&row, Base::new(temperature), &mut read_estimate));
             for (at, exact) in blocks.iter().map(sum).enumerate() {
                 assert_eq!(exact, sum(&from[at]), "{}", kernels.name);
-                for (got, limit) in [(sum(&rough[at]), ROUGH), (sum(&estimate[at]), ESTIMATE)] {
+                assert_eq!([blocks[at].max; 2], [&read_rough, &read_estimate].map(|read| read[at].max));
+                for (got, limit) in [
+                    (sum(&rough[at]), ROUGH),
+                    (sum(&read_rough[at]), ROUGH),
+                    (sum(&estimate[at]), ESTIMATE),
+                    (sum(&read_estimate[at]), ESTIMATE),
+                ] {
                     let error = (got - exact).abs() / got;
                     assert!(error <= limit, "{}: {got} for {exact}", kernels.name);
                 }
