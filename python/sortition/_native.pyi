@@ -172,7 +172,7 @@ def entropy(logits: _Scores) -> npt.NDArray[np.float64]:
     """The entropy of every row, in nats."""
 
 def top_k(logits: _Scores, k: int) -> tuple[_Numbers, npt.NDArray[np.int64]]:
-    """Writes the best scores and ids of every row, best first, as many as ``values`` and ``ids`` have columns."""
+    """The ``k`` best scores and ids of every row, best first, one row after another."""
 
 def top_p(logits: _Scores, p: float) -> list[list[int]]:
     """The nucleus of every row, best first."""

@@ -96,21 +96,17 @@ impl<'a> Candidates<'a> {
     ) -> Result<Self, Error> {
         let Workspace { store, scratch } = workspace;
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
-        let mut rough = 0;
-        let nan = match sums {
-            Sums::None | Sums::Later => kernels.scan(row, &mut scratch.blocks),
+        let blocks = &mut scratch.blocks;
+        let (nan, rough) = match sums {
+            Sums::None | Sums::Later => (kernels.scan(row, blocks), 0),
             Sums::Copied => {
                 store.copy.resize(row.len(), 0.0);
-                kernels.scan_copy(row, &mut store.copy, &mut scratch.blocks)
+                (kernels.scan_copy(row, &mut store.copy, blocks), 0)
             }
-            Sums::Draw(temperature) => {
-                let nan;
-                (nan, rough) = estimate::read_for_draw(kernels, row, Base::new(temperature), &mut scratch.blocks);
-                nan
-            }
-            Sums::Exact(temperature) => kernels.mass(row, Base::new(temperature), &mut scratch.blocks),
+            Sums::Draw(temperature) => estimate::read_for_draw(kernels, row, Base::new(temperature), blocks),
+            Sums::Exact(temperature) => (kernels.mass(row, Base::new(temperature), blocks), 0),
         };
-        let max = checked_max(row, &scratch.blocks, nan)?;
+        let max = checked_max(row, blocks, nan)?;
         let mut this = Self {
             kernels,
             input: row,

@@ -56,9 +56,10 @@ pub(super) fn top_k<'py>(
     k: usize,
 ) -> PyResult<(Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<i64>>)> {
     let best = each(py, &logits, 1, |row| crate::top_k(row, k))?.concat();
-    let values = best.iter().map(|&(_, score)| score).collect();
-    let ids = best.iter().map(|&(token, _)| token.into()).collect();
-    Ok((PyArray1::from_vec(py, values), PyArray1::from_vec(py, ids)))
+    let values: Vec<_> = best.iter().map(|&(_, score)| score).collect();
+    let ids: Vec<_> = best.iter().map(|&(token, _)| token.into()).collect();
+    // Copied: an array that owns a vector is an object more.
+    Ok((PyArray1::from_slice(py, &values), PyArray1::from_slice(py, &ids)))
 }
 
 #[pyfunction]
