@@ -5,10 +5,10 @@
 //! among which `crossing` then selects. What the sample says is only a guess: if the limit is not crossed there after all,
 //! nothing is lost but time.
 
-use super::bracket::{CONFIDENCE, SAMPLE, take};
 use super::crossing::{Bins, Crossing, Heavy, Item, Question, Sums, WEIGHTY, add};
 use super::edge::spread_sum;
 use super::mass::Total;
+use super::sample::{CONFIDENCE, SAMPLE, take};
 use super::{Candidates, LANES, Scratch, grow, scores};
 use crate::kernels::{Band, Base, Near};
 

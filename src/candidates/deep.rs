@@ -4,8 +4,8 @@
 //! counted, those between are gathered, some hundredths of the row, and among these alone it is selected. If it is not there
 //! after all, nothing is lost but time.
 
-use super::bracket::{SAMPLE, take};
 use super::cuts::nth_largest_of;
+use super::sample::{SAMPLE, take};
 use super::{Candidates, Scratch, grow, scores};
 
 /// The error that is allowed for, in standard deviations of the rank in the sample.

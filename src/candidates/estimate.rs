@@ -7,9 +7,9 @@
 //! Whether a row is of that kind, a sample tells beforehand. A row that is read for a draw alone is summed from its beginning
 //! on, until it is known to be: memory is then read while sums are made.
 
-use super::bracket::Sample;
 use super::floor::Floor;
 use super::mass::{Precision, Total, join, power};
+use super::sample::Sample;
 use super::{BLOCK, Candidates, scores};
 use crate::kernels::{Base, Block, ESTIMATE, Kernels};
 use crate::scores::Scores;
@@ -112,7 +112,8 @@ impl Candidates<'_> {
     pub(super) fn sampled_mass(&mut self, bound: f32) -> f64 {
         let base = Base::new(self.temperature);
         let scores = scores(self.input, self.store, self.view);
-        Sample { kernels: self.kernels, base, floats: &mut self.scratch.floats }.mass(scores, self.max, bound)
+        let floats = &mut self.scratch.floats;
+        Sample { kernels: self.kernels, base, max: self.max, floats }.mass(scores, bound)
     }
 }
 

@@ -198,7 +198,8 @@ impl Candidates<'_> {
         let weights = &mut weights[..block.len()];
         self.kernels.weights(block, Base::new(self.temperature), max, weights);
         if self.floor != Floor::NONE {
-            block.for_each(|at, x| weights[at] = if x < self.floor.at(start + at) { 0.0 } else { weights[at] });
+            // By a product: which of them are gone could not be foreseen.
+            block.for_each(|at, x| weights[at] *= f32::from(x >= self.floor.at(start + at)));
         }
         exceeds(weights, target - before, total.doubt(coin, before)).map(|place| start + place)
     }

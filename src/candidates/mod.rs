@@ -27,6 +27,7 @@ mod nucleus;
 mod prefix;
 mod radix;
 mod rewrite;
+mod sample;
 mod typical;
 mod workspace;
 

@@ -3,14 +3,14 @@
 #![expect(unsafe_code, reason = "vendor intrinsics")]
 
 use std::arch::x86_64::{
-    __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_UNORD_Q, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_add_epi32,
-    _mm256_add_pd, _mm256_add_ps, _mm256_and_ps, _mm256_and_si256, _mm256_blendv_ps, _mm256_castps_si256,
-    _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cmpeq_epi32, _mm256_cvtepu16_epi32,
-    _mm256_cvtph_ps, _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256,
-    _mm256_max_epi16, _mm256_max_epu16, _mm256_max_ps, _mm256_min_epu16, _mm256_movemask_ps, _mm256_mul_pd,
-    _mm256_mul_ps, _mm256_or_ps, _mm256_permutevar8x32_epi32, _mm256_permutevar8x32_ps, _mm256_set1_epi32,
-    _mm256_set1_pd, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_slli_epi32,
-    _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_pd, _mm256_sub_ps,
+    __m256, __m256d, __m256i, _CMP_GE_OQ, _CMP_LT_OQ, _CMP_UNORD_Q, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch,
+    _mm256_add_epi32, _mm256_add_pd, _mm256_add_ps, _mm256_and_ps, _mm256_and_si256, _mm256_blendv_ps,
+    _mm256_castps_si256, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cmpeq_epi32,
+    _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
+    _mm256_loadu_si256, _mm256_max_epi16, _mm256_max_epu16, _mm256_max_ps, _mm256_min_epu16, _mm256_movemask_ps,
+    _mm256_mul_pd, _mm256_mul_ps, _mm256_or_ps, _mm256_permutevar8x32_epi32, _mm256_permutevar8x32_ps,
+    _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps, _mm256_setr_epi32, _mm256_setzero_pd, _mm256_setzero_ps,
+    _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_pd, _mm256_sub_ps,
 };
 
 use half::{bf16, f16};
@@ -183,10 +183,28 @@ impl Simd for Avx2 {
         })
     }
     #[inline(always)]
+    fn between(self, v: [__m256; 2], low: [__m256; 2], high: [__m256; 2]) -> u32 {
+        proven!({
+            let [low, high] = [0, 1].map(|i| {
+                let (reaching, below) =
+                    (_mm256_cmp_ps::<_CMP_GE_OQ>(v[i], low[i]), _mm256_cmp_ps::<_CMP_LT_OQ>(v[i], high[i]));
+                _mm256_movemask_ps(_mm256_and_ps(reaching, below))
+            });
+            (low | high << 8) as u32
+        })
+    }
+    #[inline(always)]
     fn where_at_least(self, a: [__m256; 2], b: [__m256; 2], v: [__m256; 2]) -> [__m256; 2] {
         proven!([
             _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a[0], b[0]), v[0]),
             _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a[1], b[1]), v[1]),
+        ])
+    }
+    #[inline(always)]
+    fn where_below(self, a: [__m256; 2], b: [__m256; 2], v: [__m256; 2]) -> [__m256; 2] {
+        proven!([
+            _mm256_and_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(a[0], b[0]), v[0]),
+            _mm256_and_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(a[1], b[1]), v[1]),
         ])
     }
     #[inline(always)]

@@ -3,14 +3,15 @@
 #![expect(unsafe_code, reason = "vendor intrinsics")]
 
 use std::arch::x86_64::{
-    __m512, __m512d, __m512i, _CMP_GE_OQ, _CMP_UNORD_Q, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256,
+    __m512, __m512d, __m512i, _CMP_GE_OQ, _CMP_LT_OQ, _CMP_UNORD_Q, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256,
     _mm512_add_epi32, _mm512_add_pd, _mm512_add_ps, _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps_si512,
     _mm512_castps512_ps256, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtph_ps,
     _mm512_cvtps_pd, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mask_blend_ps,
-    _mm512_maskz_compress_epi32, _mm512_maskz_compress_ps, _mm512_maskz_mov_ps, _mm512_max_epi16, _mm512_max_epu16,
-    _mm512_max_ps, _mm512_min_epu16, _mm512_mul_pd, _mm512_mul_ps, _mm512_reduce_max_ps, _mm512_set1_epi32,
-    _mm512_set1_pd, _mm512_set1_ps, _mm512_setr_epi32, _mm512_setzero_pd, _mm512_shuffle_f64x2, _mm512_slli_epi32,
-    _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_pd, _mm512_sub_ps,
+    _mm512_mask_cmp_ps_mask, _mm512_maskz_compress_epi32, _mm512_maskz_compress_ps, _mm512_maskz_mov_ps,
+    _mm512_max_epi16, _mm512_max_epu16, _mm512_max_ps, _mm512_min_epu16, _mm512_mul_pd, _mm512_mul_ps,
+    _mm512_reduce_max_ps, _mm512_set1_epi32, _mm512_set1_pd, _mm512_set1_ps, _mm512_setr_epi32, _mm512_setzero_pd,
+    _mm512_shuffle_f64x2, _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_pd,
+    _mm512_sub_ps,
 };
 
 use half::{bf16, f16};
@@ -142,8 +143,16 @@ impl Simd for Avx512 {
         proven!(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(a, b)).into()
     }
     #[inline(always)]
+    fn between(self, v: __m512, low: __m512, high: __m512) -> u32 {
+        proven!(_mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(v, high), v, low)).into()
+    }
+    #[inline(always)]
     fn where_at_least(self, a: __m512, b: __m512, v: __m512) -> __m512 {
         proven!(_mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(a, b), v))
+    }
+    #[inline(always)]
+    fn where_below(self, a: __m512, b: __m512, v: __m512) -> __m512 {
+        proven!(_mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b), v))
     }
     #[inline(always)]
     fn blend(self, bits: u32, v: __m512, other: __m512) -> __m512 {

@@ -4,9 +4,9 @@
 
 use std::arch::aarch64::{
     float32x4_t, float64x2_t, uint16x4_t, uint16x8_t, uint32x4_t, vaddq_f32, vaddq_f64, vaddq_s32, vaddvq_u32,
-    vandq_u32, vbslq_f32, vceqq_f32, vceqq_u32, vcgeq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32, vdupq_n_f64,
-    vdupq_n_u32, vfmaq_f32, vget_low_f32, vld1_u16, vld1q_f32, vld1q_u16, vld1q_u32, vmaxq_f32, vmaxq_s16, vmaxq_u16,
-    vmaxvq_f32, vmaxvq_u32, vminq_u16, vmulq_f32, vmulq_f64, vmvnq_u32, vorrq_u32, vreinterpretq_f32_s32,
+    vandq_u32, vbslq_f32, vceqq_f32, vceqq_u32, vcgeq_f32, vcltq_f32, vcvt_f64_f32, vcvt_high_f64_f32, vdupq_n_f32,
+    vdupq_n_f64, vdupq_n_u32, vfmaq_f32, vget_low_f32, vld1_u16, vld1q_f32, vld1q_u16, vld1q_u32, vmaxq_f32, vmaxq_s16,
+    vmaxq_u16, vmaxvq_f32, vmaxvq_u32, vminq_u16, vmulq_f32, vmulq_f64, vmvnq_u32, vorrq_u32, vreinterpretq_f32_s32,
     vreinterpretq_f32_u32, vreinterpretq_s16_u16, vreinterpretq_s32_f32, vreinterpretq_u16_s16, vshll_n_u16,
     vshlq_n_s32, vst1q_f32, vst1q_f64, vst1q_u16, vsubq_f32, vsubq_f64,
 };
@@ -165,8 +165,21 @@ impl Simd for Neon {
         w | x << 4 | y << 8 | z << 12
     }
     #[inline(always)]
+    fn between(self, v: Quad, low: Quad, high: Quad) -> u32 {
+        const EACH: [u32; 4] = [1, 2, 4, 8];
+        let [w, x, y, z] = each!(|i| {
+            let inside = vandq_u32(vcgeq_f32(v[i], low[i]), vcltq_f32(v[i], high[i]));
+            vaddvq_u32(vandq_u32(inside, vld1q_u32(EACH.as_ptr())))
+        });
+        w | x << 4 | y << 8 | z << 12
+    }
+    #[inline(always)]
     fn where_at_least(self, a: Quad, b: Quad, v: Quad) -> Quad {
         each!(|i| vbslq_f32(vcgeq_f32(a[i], b[i]), v[i], vdupq_n_f32(0.0)))
+    }
+    #[inline(always)]
+    fn where_below(self, a: Quad, b: Quad, v: Quad) -> Quad {
+        each!(|i| vbslq_f32(vcltq_f32(a[i], b[i]), v[i], vdupq_n_f32(0.0)))
     }
     #[inline(always)]
     fn blend(self, bits: u32, v: Quad, other: Quad) -> Quad {

@@ -174,8 +174,16 @@ impl Simd for Portable {
         (0..LANES).fold(0, |bits, i| bits | u32::from(a[i] >= b[i]) << i)
     }
     #[inline(always)]
+    fn between(self, v: [f32; LANES], low: [f32; LANES], high: [f32; LANES]) -> u32 {
+        (0..LANES).fold(0, |bits, i| bits | u32::from(v[i] >= low[i] && v[i] < high[i]) << i)
+    }
+    #[inline(always)]
     fn where_at_least(self, a: [f32; LANES], b: [f32; LANES], v: [f32; LANES]) -> [f32; LANES] {
         std::array::from_fn(|i| if a[i] >= b[i] { v[i] } else { 0.0 })
+    }
+    #[inline(always)]
+    fn where_below(self, a: [f32; LANES], b: [f32; LANES], v: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| if a[i] < b[i] { v[i] } else { 0.0 })
     }
     #[inline(always)]
     fn blend(self, bits: u32, v: [f32; LANES], other: [f32; LANES]) -> [f32; LANES] {

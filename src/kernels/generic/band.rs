@@ -42,8 +42,8 @@ struct Sums<'a, S: Simd> {
 impl<S: Simd> Sums<'_, S> {
     #[inline(always)]
     fn take(&mut self, s: S, x: S::F32, near: &mut Near) {
-        let core = s.at_least(x, self.core[0]) & !s.at_least(x, self.core[1]);
-        let doubtful = s.at_least(x, self.all[0]) & !s.at_least(x, self.all[1]) & !core;
+        let core = s.between(x, self.core[0], self.core[1]);
+        let doubtful = s.between(x, self.all[0], self.all[1]) & !core;
         let weight = s.blend(core, self.top.weight(s, x, self.base), s.splat(0.0));
         // Kept finite, so that a weight of zero makes the product zero.
         let finite = s.max(x, s.splat(f32::MIN));

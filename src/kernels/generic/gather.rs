@@ -83,12 +83,12 @@ pub(crate) fn gather_between<S: Simd, E: Element>(
             let mut at = start;
             for v in vectors {
                 let v = s.load(v);
-                count += push(s, v, s.at_least(v, low) & !s.at_least(v, high), count, values, at, indices);
+                count += push(s, v, s.between(v, low, high), count, values, at, indices);
                 at += LANES_U32;
             }
             if !tail.is_empty() {
                 let v = s.load_tail(tail, f32::NEG_INFINITY);
-                count += push(s, v, s.at_least(v, low) & !s.at_least(v, high), count, values, at, indices);
+                count += push(s, v, s.between(v, low, high), count, values, at, indices);
             }
         }
     }

@@ -110,8 +110,12 @@ pub(crate) trait Simd: Copy {
 
     /// Bit `i` says whether lane `i` of `a` is at least that of `b`.
     fn at_least(self, a: Self::F32, b: Self::F32) -> u32;
+    /// Bit `i` says whether lane `i` of `v` is at least that of `low` and below that of `high`.
+    fn between(self, v: Self::F32, low: Self::F32, high: Self::F32) -> u32;
     /// `v` where `a >= b`, else zero.
     fn where_at_least(self, a: Self::F32, b: Self::F32, v: Self::F32) -> Self::F32;
+    /// `v` where `a < b`, else zero.
+    fn where_below(self, a: Self::F32, b: Self::F32, v: Self::F32) -> Self::F32;
     /// `v` where bit `i` of `bits` is set, else `other`.
     fn blend(self, bits: u32, v: Self::F32, other: Self::F32) -> Self::F32;
     /// `p · 2^n`, where `t` is `1.5 · 2^23 + n`. The product must be normal.
