@@ -48,13 +48,12 @@ pub(super) fn entropy<'py>(py: Python<'py>, logits: Rows<'py>) -> PyResult<Bound
     Ok(PyArray1::from_vec(py, each(py, &logits, 4, |row| crate::entropy(row))?))
 }
 
-/// The scores of the best tokens of every row, one row after another, and their ids.
+/// Scores and ids.
+type Best<'py> = (Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<i64>>);
+
+/// The best tokens of every row, one row after another.
 #[pyfunction]
-pub(super) fn top_k<'py>(
-    py: Python<'py>,
-    logits: Rows<'py>,
-    k: usize,
-) -> PyResult<(Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<i64>>)> {
+pub(super) fn top_k<'py>(py: Python<'py>, logits: Rows<'py>, k: usize) -> PyResult<Best<'py>> {
     let best = each(py, &logits, 1, |row| crate::top_k(row, k))?.concat();
     let values: Vec<_> = best.iter().map(|&(_, score)| score).collect();
     let ids: Vec<_> = best.iter().map(|&(token, _)| token.into()).collect();
