@@ -117,6 +117,8 @@ def _shared(logits: Logits, name: str) -> Scores:
             return _of_both(logits, device)
         if hasattr(logits, "is_neg") and logits.is_neg():  # torch negates later, and does not say so
             logits = logits.resolve_neg()
+        if getattr(logits, "requires_grad", False) is True:  # torch shares none that is to be differentiated
+            logits = logits.detach()
         memory = _native.DLPack(_capsule(logits))
         array = np.asarray(memory)
     except Exception as error:

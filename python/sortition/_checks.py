@@ -116,8 +116,8 @@ def integer(
     name: str, value: Any, *, least: int | None = None, most: int | None = None, below: int | None = None
 ) -> int:
     """An integer of any integer type, but no ``bool``, in ``[least, most]`` or ``[least, below)``."""
-    if type(value) is int and most is below is None and (least is None or value >= least):
-        return value
+    if type(value) is int and most is None and below is None and (least is None or value >= least):
+        return value  # the check that is in the way of every call
     if most is not None:
         legal, below = f"an integer in [{least}, {most}]", most + 1
     elif below is not None:

@@ -201,7 +201,7 @@ def sample_batch(
     """
 
 def draw_tokens(samplers: list[Any], logits: Any, rows: Sequence[int] | None = None) -> list[int]:
-    """The tokens of ``sample_batch``, which raises errors, and nothing else."""
+    """The tokens of ``sample_batch`` alone; the first error is raised."""
 
 def profile(name: str) -> dict[str, Any]:
     """A profile: its name, order and readings, and the scope and window of each penalty."""

@@ -12,6 +12,7 @@ use numpy::{
     AsSliceError, Element, PyArray, PyArray1, PyArray2, PyArrayDescr, PyArrayDescrMethods, PyArrayMethods,
     PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray, PyUntypedArray, PyUntypedArrayMethods,
 };
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -23,7 +24,7 @@ pub(super) enum Table<'py, D: Dimension> {
     F32(PyReadonlyArray<'py, f32, D>),
     F16(PyReadonlyArray<'py, f16, D>),
     Bf16(PyReadonlyArray<'py, u16, D>),
-    Shared(Shared<'py>),
+    Shared(Shared),
 }
 
 impl<'py, D: Dimension> Table<'py, D> {
@@ -31,7 +32,8 @@ impl<'py, D: Dimension> Table<'py, D> {
     fn borrowed(object: &Bound<'py, PyAny>, name: &'static str) -> PyResult<Option<Self>> {
         // A masked array is an array too, of the class's own meaning.
         if !object.is_exact_instance_of::<PyUntypedArray>() {
-            return Ok(D::NDIM.and_then(|axes| Shared::borrowed(object, axes)).map(Self::Shared));
+            let Some(axes) = D::NDIM else { return Ok(None) };
+            return Ok(Shared::borrowed(object, axes)?.map(Self::Shared));
         }
         Ok(if let Some(array) = readable::<f32, D>(object) {
             Some(Self::F32(read(array, name)?))
@@ -165,7 +167,7 @@ impl<'py> Masks<'py> {
     }
 
     pub(super) fn words(&self) -> PyResult<Vec<&[u32]>> {
-        Ok(slices(self.0.as_array(), |words| words)?)
+        slices(self.0.as_array(), |words| words)
     }
 }
 
@@ -178,6 +180,11 @@ impl<'py> Batch<'py> {
             Some(table) if table.has_contiguous_rows() => table,
             _ => Table::converted(logits.as_borrowed(), "table", "logits")?,
         }))
+    }
+
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.rows()
     }
 
     pub(super) fn slices(&self) -> PyResult<Vec<Scores<'_>>> {
@@ -233,6 +240,15 @@ impl Table<'_, Ix2> {
         }
     }
 
+    fn rows(&self) -> usize {
+        match self {
+            Self::F32(table) => table.shape()[0],
+            Self::F16(table) => table.shape()[0],
+            Self::Bf16(table) => table.shape()[0],
+            Self::Shared(table) => table.rows(),
+        }
+    }
+
     /// Scores of a row.
     fn width(&self) -> usize {
         match self {
@@ -245,17 +261,27 @@ impl Table<'_, Ix2> {
 
     /// The rows, whose scores must be contiguous.
     fn slices(&self) -> PyResult<Vec<Scores<'_>>> {
-        Ok(match self {
-            Self::F32(table) => slices(table.as_array(), Scores::F32)?,
-            Self::F16(table) => slices(table.as_array(), Scores::F16)?,
-            Self::Bf16(table) => slices(table.as_array(), |bits: &[u16]| Scores::Bf16(bits.reinterpret_cast()))?,
-            Self::Shared(table) => table.rows(),
-        })
+        match self {
+            Self::F32(table) => slices(table.as_array(), Scores::F32),
+            Self::F16(table) => slices(table.as_array(), Scores::F16),
+            Self::Bf16(table) => slices(table.as_array(), |bits: &[u16]| Scores::Bf16(bits.reinterpret_cast())),
+            Self::Shared(table) => collected(table.rows(), |at| Ok(table.row(at))),
+        }
     }
 }
 
 /// The rows of a table, each of which is contiguous.
-fn slices<'a, T, R>(table: ArrayView2<'a, T>, row: impl Fn(&'a [T]) -> R) -> Result<Vec<R>, AsSliceError> {
-    let row = |at| table.index_axis_move(Axis(0), at).to_slice().map(&row);
-    (0..table.nrows()).map(row).collect::<Option<_>>().ok_or(AsSliceError)
+fn slices<'a, T, R>(table: ArrayView2<'a, T>, row: impl Fn(&'a [T]) -> R) -> PyResult<Vec<R>> {
+    collected(table.nrows(), |at| Ok(row(table.index_axis_move(Axis(0), at).to_slice().ok_or(AsSliceError)?)))
+}
+
+/// A table in which a row is repeated may have more of them than there is memory for what is told of each.
+fn collected<R>(rows: usize, row: impl Fn(usize) -> PyResult<R>) -> PyResult<Vec<R>> {
+    let mut collected = Vec::new();
+    let room = collected.try_reserve_exact(rows);
+    room.map_err(|_| PyMemoryError::new_err(format!("{rows} rows are too many")))?;
+    for at in 0..rows {
+        collected.push(row(at)?);
+    }
+    Ok(collected)
 }

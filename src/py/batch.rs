@@ -65,8 +65,7 @@ pub(super) fn draw_tokens<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let py = samplers.py();
     with_requests(samplers, logits, None, rows, |requests, _, _| {
-        let drawn = serve(py, requests, token, None)?;
-        PyList::new(py, drawn.iter().map(|drawn| token_of(drawn.as_ref())))
+        PyList::new(py, serve(py, requests, token, None)?.iter().flatten().map(|drawn| drawn.token))
     })
 }
 
@@ -79,10 +78,10 @@ fn with_requests<'py, R>(
     work: impl FnOnce(&mut [Request<'_>], &[Scores<'_>], Option<&[&[u32]]>) -> PyResult<R>,
 ) -> PyResult<R> {
     let scores = Batch::new(logits)?;
-    let scores = scores.slices()?;
     let chosen = chosen(rows, scores.len())?;
     let natives = natives(samplers, chosen.as_ref().map_or(scores.len(), Vec::len), chosen.is_some())?;
     let words = mask.map(|words| Masks::new(words, scores.len())).transpose()?;
+    let scores = scores.slices()?;
     let words = words.as_ref().map(Masks::words).transpose()?;
     let mut guards = enter(&natives)?;
     let mut requests = Vec::with_capacity(guards.len());
@@ -173,18 +172,13 @@ fn serve<T: Send>(
     Ok(recorded.collect())
 }
 
-/// The token, -1 where there is none.
-fn token_of<T>(decision: Option<&Decision<T>>) -> i64 {
-    decision.map_or(-1, |decision| decision.token.into())
-}
-
-/// The tokens as a new array or in `out`.
+/// The tokens, -1 where there is none, as a new array or in `out`.
 fn tokens<'py, T>(
     py: Python<'py>,
     decisions: &[Option<Decision<T>>],
     out: Option<&mut PyReadwriteArray1<'py, i64>>,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let tokens = decisions.iter().map(|decision| token_of(decision.as_ref()));
+    let tokens = decisions.iter().map(|decision| decision.as_ref().map_or(-1, |decision| decision.token.into()));
     let Some(out) = out else { return Ok(PyArray1::from_iter(py, tokens)) };
     for (place, token) in out.as_slice_mut()?.iter_mut().zip(tokens) {
         *place = token;

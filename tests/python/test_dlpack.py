@@ -255,7 +255,7 @@ def test_torch() -> None:
         )
         np.testing.assert_array_equal(sortition.softmax(scores[::2, 1::2]), sortition.softmax(same[::2, 1::2]))
     assert sortition.argmax(table.double()).tolist() == TABLE.argmax(1).tolist()
-    with pytest.raises(LogitsError, match=r"\.detach\(\)"):
-        sortition.argmax(table.clone().requires_grad_())
+    assert sortition.argmax(table.clone().requires_grad_() * 1).tolist() == TABLE.argmax(1).tolist()
+    assert sortition.argmax(torch.nn.Parameter(table)).tolist() == TABLE.argmax(1).tolist()
     with pytest.raises(LogitsError, match="got Tensor"):
         sortition.argmax(torch.empty(3, device="meta"))
