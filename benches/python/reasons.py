@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 REASONS = {
     "argmax": "NaN is looked for, and each block's largest score is kept; arrays in and out of a call cost half a µs",
     "softmax": "an exponential within 2 ulp",
-    "top_k=50": "arrays in and out of a call cost 2 µs, whatever the vocabulary",
+    "top_k=50": "arrays in and out of a call cost 1 µs, whatever the vocabulary",
     "temperature=0.8": "an exponential within 2 ulp",
     "min_p=0.05": "NaN is looked for, and each block's largest score is kept",
     "chain": "the rival writes into the caller's scores, and trusts them",
