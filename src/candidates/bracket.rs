@@ -2,7 +2,8 @@
 //!
 //! A sample of the scores tells between which two the mass is likely reached (as in selection by Floyd and Rivest, with
 //! weights). One pass sums all weights and those above that bracket, and takes out the scores inside, some hundredths of
-//! the row, where the same is done again, until little is left to sort. If the cut is not inside after all, nothing is lost but time.
+//! the row, where the same is done again, until little is left to sort. If the cut is not inside after all, a wider bracket is
+//! tried, and then the caller's other ways.
 
 use super::cuts::{MET, descending};
 use super::edge::{Edge, fill_keys, halved, repeated};
@@ -14,7 +15,7 @@ use super::{BLOCK, Candidates, LANES, Scratch, grow, scores};
 use crate::kernels::{Base, Block, Bracket, Kernels, Part};
 
 /// Scores of a sample of what is inside a bracket: there weights hardly vary.
-const INNER: usize = SAMPLE / 8;
+pub(super) const INNER: usize = SAMPLE / 8;
 
 /// What is left inside a bracket is selected from if it is no more than this.
 const LAST: usize = 512;
@@ -49,12 +50,12 @@ impl Candidates<'_> {
 
     /// The same, by a bracket.
     fn keep_bracketed(&mut self, bracket: Bracket, p: f64, min_keep: usize) -> bool {
-        let mut total = self.read(bracket, false);
+        let mut total = self.read(bracket, Precision::Rough);
         let Some(mut prefix) = self.prefix_inside(bracket, total, p) else { return false };
         // What is better inside was summed once more, with an error of its own.
         let doubt = total.doubt(p * MET, prefix.above) + total.doubt(0.0, prefix.edge.before - prefix.above);
         if prefix.edge.in_doubt(p * total.sum * MET, doubt) {
-            total = self.read(bracket, true);
+            total = self.read(bracket, Precision::Exact);
             let Some(exact) = self.prefix_inside(bracket, total, p) else { return false };
             prefix = exact;
         }
@@ -62,81 +63,80 @@ impl Candidates<'_> {
         true
     }
 
-    fn read(&mut self, bracket: Bracket, exact: bool) -> Total {
+    /// One pass by a bracket, with sums of this precision: exact or rough.
+    fn read(&mut self, bracket: Bracket, precision: Precision) -> Total {
         let base = Base::new(self.temperature);
         let row = scores(self.input, self.store, self.view);
         let Scratch { blocks, parts, values, .. } = &mut *self.scratch;
         parts.resize(blocks.len(), Part::default());
         grow(values, row.len() + LANES);
-        let total = if exact {
-            self.kernels.bracket_exact(row, base, bracket, blocks, parts, values);
-            join(self.kernels, base, self.max, blocks)
-        } else {
-            self.kernels.bracket(row, base, bracket, blocks, parts, values);
-            join(self.kernels, base, self.max, blocks).rough()
-        };
+        let read = if precision == Precision::Exact { Kernels::bracket_exact } else { Kernels::bracket };
+        read(self.kernels, row, base, bracket, blocks, parts, values);
+        let total = join(self.kernels, base, self.max, blocks, precision);
         self.total = Some(total);
         total
     }
 
     /// The prefix of mass `p`, if the bracket holds its last score.
-    fn prefix_inside(&mut self, mut bracket: Bracket, total: Total, p: f64) -> Option<Prefix> {
+    fn prefix_inside(&mut self, bracket: Bracket, total: Total, p: f64) -> Option<Prefix> {
         let base = Base::new(self.temperature);
         let needed = p * total.sum * MET;
-        let Scratch { parts, inner, inner_parts, values, floats, shifted, narrowed, keys, .. } = &mut *self.scratch;
-        let outside = above(parts);
-        let mut better = outside;
-        if better >= needed {
-            return None;
+        let (count, better) = self.narrow(bracket, needed, total.precision)?;
+        let Scratch { parts, floats, shifted, keys, .. } = &mut *self.scratch;
+        let (above, left) = (above(parts), &shifted[..count]);
+        if count > LAST && are_equal(self.kernels, left) {
+            let (threshold, mut weight) = (left[0], [0.0]);
+            self.kernels.weights(&[threshold], base, self.max, &mut weight);
+            let edge = repeated(weight[0], count, better, needed)?;
+            let (ties, surplus) = (edge.rank, count - edge.rank);
+            return Some(Prefix { threshold, ties, surplus, edge, above });
         }
-        // While there are too many inside, the same again among them.
-        let mut left = &mut values[..count(parts)];
-        // These two change places.
-        for buffer in [&mut *shifted, &mut *narrowed] {
-            grow(buffer, left.len() + LANES);
-        }
-        while left.len() > LAST {
-            if are_equal(self.kernels, left) {
-                let (threshold, mut weight) = (left[0], [0.0]);
-                self.kernels.weights(&[threshold], base, self.max, &mut weight);
-                let edge = repeated(weight[0], left.len(), better, needed)?;
-                let (ties, surplus) = (edge.rank, left.len() - edge.rank);
-                return Some(Prefix { threshold, ties, surplus, edge, above: outside });
-            }
-            let sample = Sample { kernels: self.kernels, base, max: self.max, floats };
-            let mut range = [0.0; 2];
-            self.kernels.weights(&[bracket.high.min(self.max), bracket.low], base, self.max, &mut range);
-            let aim = Aim { target: Target::Mass(needed - better), range, confidence: CONFIDENCE };
-            bracket = sample.bracket((&*left).into(), f32::INFINITY, INNER, aim)?;
-            inner.resize(left.len().div_ceil(BLOCK), Block::default());
-            inner_parts.resize(inner.len(), Part::default());
-            if total.precision == Precision::Exact {
-                self.kernels.bracket_exact(&*left, base, bracket, inner, inner_parts, narrowed);
-            } else {
-                self.kernels.bracket(&*left, base, bracket, inner, inner_parts, narrowed);
-            }
-            better += above(inner_parts);
-            if better >= needed {
-                return None;
-            }
-            let narrower = count(inner_parts);
-            let stuck = narrower > left.len() / 2;
-            std::mem::swap(shifted, narrowed);
-            left = &mut shifted[..narrower];
-            // Of scores that are each there many times, those of one may be left.
-            if stuck && !are_equal(self.kernels, left) {
-                break;
-            }
-        }
-        grow(floats, left.len());
-        self.kernels.weights(&*left, base, self.max, &mut floats[..left.len()]);
-        fill_keys(keys, left, &floats[..left.len()]);
+        grow(floats, count);
+        self.kernels.weights(left, base, self.max, &mut floats[..count]);
+        fill_keys(keys, left, &floats[..count]);
         let edge = halved(keys, better, needed)?;
         let (inside, others) = keys.split_at(edge.rank);
         let last = inside.iter().max()? >> 32;
         let equal = |keys: &[u64]| keys.iter().filter(|&&key| key >> 32 == last).count();
         let threshold = *left.iter().find(|&&x| u64::from(descending(x)) == last)?;
-        Some(Prefix { threshold, ties: equal(inside), surplus: equal(others), edge, above: outside })
+        Some(Prefix { threshold, ties: equal(inside), surplus: equal(others), edge, above })
+    }
+
+    /// Narrows a bracket until few are inside, or all of those are equal, or most of them do not part. Leaves them in
+    /// `shifted`; returns how many, and the mass of all that is better. `None` if what is `needed` is not reached inside.
+    fn narrow(&mut self, mut bracket: Bracket, needed: f64, precision: Precision) -> Option<(usize, f64)> {
+        let base = Base::new(self.temperature);
+        let Scratch { parts, inner, inner_parts, values, floats, shifted, narrowed, .. } = &mut *self.scratch;
+        let mut better = above(parts);
+        let mut left = &values[..count(parts)];
+        // These two change places.
+        for buffer in [&mut *shifted, &mut *narrowed] {
+            grow(buffer, left.len() + LANES);
+        }
+        let is_narrow = |left: &[f32]| left.len() <= LAST || are_equal(self.kernels, left);
+        if is_narrow(left) {
+            shifted[..left.len()].copy_from_slice(left);
+        }
+        while better < needed && !is_narrow(left) {
+            let sample = Sample { kernels: self.kernels, base, max: self.max, floats };
+            let mut range = [0.0; 2];
+            self.kernels.weights(&[bracket.high.min(self.max), bracket.low], base, self.max, &mut range);
+            let aim = Aim { target: Target::Mass(needed - better), range, confidence: CONFIDENCE };
+            bracket = sample.bracket(left.into(), f32::INFINITY, INNER, aim)?;
+            inner.resize(left.len().div_ceil(BLOCK), Block::default());
+            inner_parts.resize(inner.len(), Part::default());
+            let read = if precision == Precision::Exact { Kernels::bracket_exact } else { Kernels::bracket };
+            read(self.kernels, left, base, bracket, inner, inner_parts, narrowed);
+            better += above(inner_parts);
+            let (before, narrower) = (left.len(), count(inner_parts));
+            std::mem::swap(shifted, narrowed);
+            left = &shifted[..narrower];
+            // Equal scores stay together, however narrow the bracket is.
+            if narrower > before / 2 {
+                break;
+            }
+        }
+        (better < needed).then_some((left.len(), better))
     }
 
     /// Notes a cut that is inside the bracket: the blocks' sums are those above the bracket and what is left inside.

@@ -21,7 +21,7 @@ pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
 /// their maxima are at hand.
 pub(super) const SPARE: usize = 3;
 
-/// A bound that one in so many more reach than need to is as good as the best.
+/// A bound for the best `k` is good enough if at most `k / FINE` more maxima reach it.
 const FINE: usize = 8;
 
 /// Of so many scores the maxima are taken lane by lane.
@@ -123,7 +123,7 @@ impl Candidates<'_> {
         let length = length(span);
         let except = if self.view == View::Edited { edits.words() } else { &[] };
         self.kernels.lane_maxima(scores, span, except, &mut floats[..length]);
-        self.reached(length, k)
+        self.bound_among(length, k)
     }
 
     /// The k-th largest maximum of a block, or a little less; `k` is at most their number.
@@ -136,13 +136,13 @@ impl Candidates<'_> {
         for (max, block) in floats.iter_mut().zip(blocks) {
             *max = block.max;
         }
-        self.reached(length, k)
+        self.bound_among(length, k)
     }
 
     /// What `k` of the first `length` scratch floats reach, and few more; `f32::MIN` if there are not so many above -inf.
     ///
     /// Found by halving: to count takes no branch, and a selection takes one for every number.
-    fn reached(&self, length: usize, k: usize) -> f32 {
+    fn bound_among(&self, length: usize, k: usize) -> f32 {
         let xs = &self.scratch.floats[..length];
         let (mut reached, mut missed) = (descending(self.kernels.least(xs)), descending(self.max) - 1);
         if self.kernels.count(xs, f32::MIN) < k {

@@ -2,9 +2,6 @@
 
 use super::cuts::descending;
 
-/// So many scores are sorted at once.
-pub(super) const FEW: usize = 2048;
-
 /// Where a mass is reached.
 pub(super) struct Edge {
     /// How many keys it takes.

@@ -27,20 +27,27 @@ pub(super) enum Precision {
     Estimated(f64),
 }
 
-impl Total {
-    /// The same, of sums by the rough kernel.
-    pub(super) fn rough(self) -> Self {
-        Self { precision: Precision::Rough, ..self }
-    }
+impl Precision {
+    /// Some blocks are estimates, and their errors not added up.
+    pub(super) const UNKNOWN: Self = Self::Estimated(f64::INFINITY);
+}
 
+impl Total {
     /// By how much `share · sum - before` may be wrong, where `before` is the sum of some of the blocks, or of nothing. What
     /// is before enters both terms, with one error.
     pub(super) fn doubt(self, share: f64, before: f64) -> f64 {
         match self.precision {
             Precision::Exact => 0.0,
-            Precision::Rough => ROUGH * (share * (self.sum - before) + (1.0 - share) * before),
-            Precision::Estimated(error) => error * share.max(1.0 - share),
+            Precision::Rough => ROUGH * (share * (self.sum - before) + (1.0 - share) * before) + self.rounding(),
+            Precision::Estimated(error) => error * share.max(1.0 - share) + self.rounding(),
         }
+    }
+
+    /// By how much sums in `f64` may miss each other. Each addition is wrong by at most 2^-53 of what is added up, so two sums
+    /// of up to 2^22 numbers, such as all weights of a vocabulary one by one, differ by no more than 2 · 2^22 · 2^-53 of it.
+    /// That [`ROUGH`] is relative to the other of the two sums is 2^-44 of it.
+    pub(super) fn rounding(self) -> f64 {
+        self.sum / 1_073_741_824.0
     }
 
     /// The logarithm of the sum relative to the largest weight: zero exactly when nothing else weighs anything, as the error
@@ -50,9 +57,9 @@ impl Total {
     }
 }
 
-/// Makes the blocks' sums relative to one power of two, that of the largest weight, and adds them up in order. `max` is the
-/// largest score.
-pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]) -> Total {
+/// Makes the blocks' sums, which have this `precision`, relative to one power of two, that of the largest weight, and adds them
+/// up in order. `max` is the largest score.
+pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block], precision: Precision) -> Total {
     let mut largest = [0.0];
     kernels.weights(&[max], base, max, &mut largest);
     let exponent = base.exponent(max);
@@ -61,7 +68,7 @@ pub(super) fn join(kernels: &Kernels, base: Base, max: f32, blocks: &mut [Block]
         block.sum *= power(block.exponent - exponent);
         sum += block.sum;
     }
-    Total { sum, largest: largest[0].into(), shift: None, precision: Precision::Exact, exponent }
+    Total { sum, largest: largest[0].into(), shift: None, precision, exponent }
 }
 
 /// Writes the probabilities of a row that is not empty, at a temperature above zero.
@@ -92,7 +99,7 @@ pub(crate) fn probabilities(
         (kernels.multiply)(out, split(1.0 / total.sum));
         return Ok(());
     }
-    let total = join(kernels, base, max, blocks);
+    let total = join(kernels, base, max, blocks, Precision::Rough);
     let mut rest = out;
     for blocks in blocks.chunk_by(|a, b| a.exponent == b.exponent) {
         let (out, after) = rest.split_at_mut(rest.len().min(blocks.len() * BLOCK));
@@ -137,7 +144,7 @@ impl Candidates<'_> {
         self.whole();
         let total = if base.covers(self.max) {
             self.sum_noted(true);
-            join(self.kernels, base, self.max, &mut self.scratch.blocks)
+            join(self.kernels, base, self.max, &mut self.scratch.blocks, Precision::Exact)
         } else {
             let scores = scores(self.input, self.store, self.view);
             let Scratch { blocks, shifted, .. } = &mut *self.scratch;
@@ -146,7 +153,7 @@ impl Candidates<'_> {
             self.kernels.shift(scores, self.max, shifted);
             base.lift(shifted);
             self.kernels.mass(&*shifted, base, blocks);
-            let total = Total { shift: Some(self.max), ..join(self.kernels, base, 0.0, blocks) };
+            let total = Total { shift: Some(self.max), ..join(self.kernels, base, 0.0, blocks, Precision::Exact) };
             self.kernels.scan(scores, blocks);
             total
         };

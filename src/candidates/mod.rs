@@ -26,6 +26,7 @@ mod mass;
 mod nucleus;
 mod prefix;
 mod radix;
+mod read;
 mod rewrite;
 mod sample;
 mod typical;
@@ -40,6 +41,8 @@ use crate::error::Error;
 use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
 use crate::scores::Scores;
 use floor::Floor;
+use mass::{Precision, Total, join};
+use read::{Read, read_for_draw};
 use workspace::{Scratch, Store, grow};
 
 /// What the first read of a row sums, at which temperature.
@@ -78,7 +81,7 @@ pub(crate) struct Candidates<'a> {
     /// The largest score; -inf when no token is left.
     max: f32,
     /// The sum of all weights, once it is known for these scores and this temperature.
-    total: Option<mass::Total>,
+    total: Option<Total>,
     /// What turns the scores that [`Self::remembered`] knows into log-probabilities.
     before: Option<rewrite::Before>,
 }
@@ -98,14 +101,19 @@ impl<'a> Candidates<'a> {
         let Workspace { store, scratch } = workspace;
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
         let blocks = &mut scratch.blocks;
-        let (nan, rough) = match sums {
-            Sums::None | Sums::Later => (kernels.scan(row, blocks), 0),
+        let (nan, summed) = match sums {
+            Sums::None | Sums::Later => (kernels.scan(row, blocks), None),
             Sums::Copied => {
                 store.copy.resize(row.len(), 0.0);
-                (kernels.scan_copy(row, &mut store.copy, blocks), 0)
+                (kernels.scan_copy(row, &mut store.copy, blocks), None)
             }
-            Sums::Draw(temperature) => estimate::read_for_draw(kernels, row, Base::new(temperature), blocks),
-            Sums::Exact(temperature) => (kernels.mass(row, Base::new(temperature), blocks), 0),
+            Sums::Draw(temperature) => {
+                let Read { nan, precision } = read_for_draw(kernels, row, Base::new(temperature), blocks);
+                (nan, Some((temperature, precision)))
+            }
+            Sums::Exact(temperature) => {
+                (kernels.mass(row, Base::new(temperature), blocks), Some((temperature, Precision::Exact)))
+            }
         };
         let max = checked_max(row, blocks, nan)?;
         let mut this = Self {
@@ -124,11 +132,12 @@ impl<'a> Candidates<'a> {
             this.view = View::Copy;
             this.refresh();
         }
-        if let Sums::Exact(temperature) | Sums::Draw(temperature) = sums {
+        if let Some((temperature, precision)) = summed {
             this.temperature = temperature;
-            if max > f32::NEG_INFINITY && Base::new(temperature).covers(max) {
-                let total = mass::join(kernels, Base::new(temperature), max, &mut this.scratch.blocks);
-                this.total = Some(if let Sums::Draw(_) = sums { this.total_of_read(total, rough) } else { total });
+            let base = Base::new(temperature);
+            if max > f32::NEG_INFINITY && base.covers(max) {
+                let total = join(kernels, base, max, &mut this.scratch.blocks, precision);
+                this.total = Some(this.total_of_read(total));
             }
         }
         Ok(this)

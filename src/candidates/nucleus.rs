@@ -2,14 +2,17 @@
 //!
 //! Most of the mass usually lies in few tokens. A bound by block maxima brings them out, and a sample tells what about the
 //! others weigh. If the few hold what is needed, the cut is among them, once the total is known as well as it must be. If they
-//! do not, the row is flat, and `bracket` finds it. Should its sample have misled, all is halved by selection, each time
-//! towards the half in which the mass is reached.
+//! do not, the row is flat, and `bracket` finds it. Should its samples mislead, a narrow one and then a wide one, all is halved
+//! by selection, each time towards the half in which the mass is reached.
 
 use super::cuts::MET;
-use super::edge::{FEW, fill_keys, halved, spread_sum};
+use super::edge::{fill_keys, halved, spread_sum};
 use super::mass::{Precision, Total};
 use super::{Candidates, Scratch};
 use crate::kernels::{Base, ESTIMATE};
+
+/// Rows of at most so many scores are gathered whole.
+const SHORT: usize = 2048;
 
 /// So many blocks have a maximum above the first bound.
 const FEW_BLOCKS: usize = 32;
@@ -38,7 +41,7 @@ impl Candidates<'_> {
         self.carry_out();
         let blocks = self.scratch.blocks.len();
         let (few, most) = (FEW_BLOCKS.min(blocks), blocks * 15 / 16);
-        if self.places() <= FEW || !Base::new(self.temperature).covers(self.max) {
+        if self.places() <= SHORT || !Base::new(self.temperature).covers(self.max) {
             let total = self.total();
             return self.keep_mass_by(&[few, blocks / 4, most], total, p, min_keep);
         }
@@ -63,7 +66,7 @@ impl Candidates<'_> {
         let all = self.places();
         let last = parts.last();
         self.total = Some(total);
-        for &parts in parts.iter().take_while(|_| all > FEW) {
+        for &parts in parts.iter().take_while(|_| all > SHORT) {
             let heavy = self.heaviest(parts, total.shift);
             if let Some(rank) = self.rank_of_mass(p, heavy.mass, &mut total) {
                 return self.keep_best(rank.max(min_keep));

@@ -29,7 +29,8 @@ const BINS: usize = BINS_U32 as usize;
 /// Bins that are looked at together.
 const GROUP: usize = 64;
 
-/// By what part of it a weight and the score it is of may miss each other.
+/// A score is told from a weight by a logarithm, and a weight is rounded: a bracket is wider by this part of the weights at
+/// its ends.
 const SLACK: f64 = 1.0 / 1_048_576.0;
 
 /// How scores are sampled and weighed.
@@ -134,7 +135,7 @@ impl Target {
 /// upper one, where there is one.
 fn between(weights: &[f32], length: usize, aim: Aim) -> Option<[Option<f64>; 2]> {
     let Aim { target, range, confidence } = aim;
-    let bins = Bins::new(weights, range);
+    let bins = Histogram::new(weights, range);
     let sum: f64 = bins.groups.iter().sum();
     let mass = target.share(sum * ratio(length, weights.len())) * sum;
     let error = confidence * bins.error(mass, weights.len(), target);
@@ -144,7 +145,7 @@ fn between(weights: &[f32], length: usize, aim: Aim) -> Option<[Option<f64>; 2]>
 }
 
 /// Weights of a sample, added up by their size, the largest first.
-struct Bins {
+struct Histogram {
     sums: [f32; BINS],
     groups: [f64; BINS / GROUP],
     /// The bits of the largest weight, and how many of them do not tell its bin. Weights sort as their bits do.
@@ -152,11 +153,12 @@ struct Bins {
     shift: u32,
 }
 
-impl Bins {
+impl Histogram {
     fn new(weights: &[f32], range: [f32; 2]) -> Self {
         let [largest, least] = range.map(f32::to_bits);
         let range = largest.saturating_sub(least).min(OCTAVES << 23);
-        // So many that the least is in the last bin, or just behind it.
+        // So many that the least is no further than just behind the last bin, and in the second half of them, unless each bin
+        // holds one number.
         let shift = u32::BITS - (range / (BINS_U32 + 1)).leading_zeros();
         let mut sums = [0.0_f32; BINS];
         for weight in weights {
@@ -193,6 +195,8 @@ impl Bins {
     /// The standard error of a mass in a sample of so many, by which the target is reached: the weights vary, and so does how
     /// many are on either side of it.
     fn error(&self, mass: f64, size: usize, target: Target) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a sample is short")]
+        let size = size as f64;
         let [better, other] = target.slopes();
         let (mut left, mut mean, mut squares) = (mass, 0.0, 0.0);
         for (group, &sum) in self.groups.iter().enumerate() {
@@ -202,7 +206,7 @@ impl Bins {
             let middle = self.top(group * GROUP + GROUP / 2);
             squares += (better * better * inside + other * other * (sum - inside)) * middle;
         }
-        (squares - mean * mean / ratio(size, 1)).max(0.0).sqrt()
+        (squares - mean * mean / size).max(0.0).sqrt()
     }
 
     /// The largest weight that can be in a bin.
@@ -215,6 +219,7 @@ impl Bins {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::candidates::bracket::INNER;
 
     /// Weights that differ by many octaves, in samples: each tells between which two weights a part of all of them is reached,
     /// and nearly each is right.
@@ -241,18 +246,48 @@ mod tests {
                 left <= 0.0
             });
             let edge = edge.unwrap();
-            for target in [Target::Nucleus { p, heavy: 0.0 }, Target::Mass(p * sum)] {
+            // A mass near that of all may be more than a sample holds: then an end is missing, and nothing is outside there.
+            for (target, tells) in [(Target::Nucleus { p, heavy: 0.0 }, true), (Target::Mass(p * sum), p <= 0.5)] {
                 let (mut missed, mut inside) = (0, 0);
                 for sample in all.chunks(SAMPLE) {
                     let aim = Aim { target, range: [2.0, 0.0], confidence: CONFIDENCE };
-                    let [low, high] = between(sample, all.len(), aim).unwrap().map(|weight| weight.unwrap());
+                    let [low, high] = between(sample, all.len(), aim).unwrap();
+                    assert!((low.is_some() && high.is_some()) || !tells);
+                    let (low, high) = (low.unwrap_or(0.0), high.unwrap_or(f64::INFINITY));
                     missed += usize::from(!(low..=high).contains(&edge));
                     inside += sorted.partition_point(|&weight| f64::from(weight) > low)
                         - sorted.partition_point(|&weight| f64::from(weight) > high);
                 }
-                assert!(missed <= SAMPLES / 50, "{missed} missed at {p}");
-                assert!(inside <= SAMPLES * all.len() / 10, "{inside} inside at {p}");
+                // The weights are heavy-tailed, and the error is told by half octaves: somewhat more than .3 % are missed. A miss
+                // costs only time.
+                assert!(missed <= 5, "{missed} of {SAMPLES} missed at {p}");
+                assert!(!tells || inside <= SAMPLES * all.len() / 10, "{inside} inside at {p}");
             }
+        }
+    }
+
+    /// Inside a bracket all weights are about the same, and the sample is smaller.
+    #[test]
+    fn a_narrow_range_is_told_apart() {
+        for (range, step) in [([1.5, 0.75], 1), ([1.01, 1.0], 1), ([f32::from_bits(0x3f80_0000 + 5000), 1.0], 10)] {
+            let [largest, least] = range.map(f32::to_bits);
+            // Every number in the range, or so many that are as far apart.
+            let places = (0..u32::try_from(INNER).unwrap()).map(|at| at.wrapping_mul(0x9e37_79b9) >> 12);
+            let weights: Vec<f32> =
+                places.map(|place| f32::from_bits(largest - place * step % (largest - least + 1))).collect();
+            let bins = Histogram::new(&weights, range);
+            let end = ((largest - least) >> bins.shift) as usize;
+            assert!(end <= BINS && (end >= BINS / 2 || bins.shift == 0), "{end} at {range:?}");
+            let mut sorted = weights.clone();
+            sorted.sort_by(|a, b| b.total_cmp(a));
+            let mut mass = 0.0;
+            for weight in sorted.into_iter().map(f64::from) {
+                let bin = bins.reached(mass + weight / 2.0).unwrap();
+                mass += weight;
+                let bottom = if bin + 1 < BINS { bins.top(bin + 1) } else { range[1].into() };
+                assert!((bottom..=bins.top(bin)).contains(&weight), "{weight} in {bin} of {range:?}");
+            }
+            assert!((bins.groups.iter().sum::<f64>() / mass - 1.0).abs() < 1e-6);
         }
     }
 

@@ -42,7 +42,8 @@ impl Avx2 {
 macro_rules! proven {
     ($call:expr) => {
         // SAFETY: a method was called, so there is an `Avx2`, so AVX2, FMA and F16C are enabled; and every address is in an
-        // array that has as many elements from there on as the register; but for what is prefetched, which may lie anywhere.
+        // array that has as many elements from there on as the register. A prefetch alone may name any address: it reads nothing
+        // and never faults.
         unsafe { $call }
     };
 }

@@ -27,7 +27,8 @@ const LEAST: f32 = ROUND - 126.0;
 const MIDDLE: f64 = 0.9706;
 
 /// By what part of it such a sum may be wrong: .0303 for the straight line; .0014 for the factor in one float, at `|x · c|`
-/// up to 2^15; and less than .0005 for the multiples, the additions, and what counts although it weighs less.
+/// up to 2^15 and, as a panel may lie 128 below the row's limit and a score 126 below its panel, 254 more; and less than .0005
+/// for the multiples, the additions, and what counts although it weighs less.
 pub(crate) const ESTIMATE: f64 = 0.0323;
 
 /// Writes, for every block, the sum of the weights, within [`ESTIMATE`], relative to the rounded weight of `max`.

@@ -217,8 +217,7 @@ fn sum_out<S: Simd, E: Element>(s: S, xs: &[E], base: Base, top: Top<S>, out: &m
 /// Writes, for every block, the sum of the weights of the scores of at least `threshold`, relative to the rounded weight of
 /// `max`. Blocks whose maximum is below are not read.
 ///
-/// Not `EXACT`, eight weights at a time are added in `f32` first, which saves a fifth of the time: the sums are then rough,
-/// right within [`ROUGH`], relative.
+/// Not `EXACT`, eight weights at a time are added in `f32` first: the sums are then rough, right within [`ROUGH`], relative.
 #[inline(always)]
 pub(crate) fn mass_from<S: Simd, E: Element, const EXACT: bool>(
     s: S,

@@ -82,8 +82,8 @@ pub(crate) trait Simd: Copy {
     fn load_bf16(self, xs: &[bf16; LANES]) -> Self::F32;
     fn store(self, v: Self::F32, out: &mut [f32; LANES]);
 
-    /// Has the line fetched that begins so many elements behind where `xs` does, if there is such an instruction: a hint,
-    /// which may point beyond the row.
+    /// Has the line fetched that holds the element so many behind the first of `xs`: a hint, which may point beyond the row.
+    /// It does nothing where no stable intrinsic is for it, as on aarch64.
     #[inline(always)]
     fn prefetch<T>(self, _xs: &[T; LANES], _ahead: usize) {}
 

@@ -57,7 +57,22 @@ fn estimates_are_within_their_bound() {
                 kernels.estimate(&[x], base, x, std::slice::from_mut(estimate));
                 kernels.mass_from(&[x], base, x, f32::MIN, std::slice::from_mut(exact));
                 worst = worst.max((estimate.sum - exact.sum).abs() / estimate.sum);
+                let mut read = [Block::default()];
+                assert!(!kernels.mass_estimate(&[x], base, &mut read));
+                assert_eq!(*estimate, read[0], "{} at {x}", kernels.name);
             }
+        }
+        // As far below the limit of a row as a part of it may lie, and as far below that as a score weighs anything.
+        for step in 0..4_000_u16 {
+            let (base, best) = (Base::new(1.0), -22_801.0);
+            let x = best - f32::from(step) * 0.0217;
+            let mut blocks = [Block::default(); 2];
+            let [estimate, exact] = &mut blocks;
+            let row = [vec![best], vec![x; BLOCK - 1]].concat();
+            assert!(base.weighs(best) && !base.covers(best));
+            assert!(!kernels.mass_estimate(&row, base, std::slice::from_mut(estimate)));
+            assert!(!kernels.mass(&row, base, std::slice::from_mut(exact)));
+            worst = worst.max((estimate.sum - exact.sum).abs() / estimate.sum);
         }
         assert!((0.9 * ESTIMATE..=ESTIMATE).contains(&worst), "{}: {worst}", kernels.name);
     }

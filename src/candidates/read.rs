@@ -1,0 +1,148 @@
+//! A row that is read for a draw alone: its sums are made while it comes from memory, as good as a draw needs.
+//!
+//! It is summed from its beginning on, until it looks as if a few blocks held nearly all of its mass. The others are then
+//! estimated, and in the end what is heavy is summed: if it was a wrong guess, all.
+
+use super::estimate::{LIGHT, LONG, few, split};
+use super::mass::{Precision, Total, power};
+use super::{BLOCK, Candidates};
+use crate::kernels::{Base, Block, ESTIMATE, Kernels};
+use crate::scores::Scores;
+
+/// Blocks that are summed before the row is looked at, and between looks.
+const SEGMENT: usize = 16;
+
+/// What a read of a row leaves beside its blocks.
+pub(super) struct Read {
+    /// Whether a score is NaN.
+    pub(super) nan: bool,
+    /// Of the blocks' sums.
+    pub(super) precision: Precision,
+}
+
+impl Candidates<'_> {
+    /// The total for a draw, of what [`read_for_draw`] left: of few blocks, if those hold nearly all, else rough.
+    pub(super) fn total_of_read(&mut self, total: Total) -> Total {
+        if total.precision != Precision::UNKNOWN {
+            return total;
+        }
+        self.refine(total, ESTIMATE * LIGHT * total.sum).unwrap_or_else(|| self.summed_total())
+    }
+}
+
+/// Reads a row for a draw: its maxima, and sums, which are rough, or else those of the first blocks are and all others are
+/// estimates.
+pub(super) fn read_for_draw(kernels: &Kernels, row: Scores<'_>, base: Base, blocks: &mut [Block]) -> Read {
+    let all = blocks.len();
+    let (mut nan, mut rough) = (false, 0);
+    let mut seen = Seen { sum: 0.0, largest: 0.0, exponent: i32::MIN / 2 };
+    while rough < all {
+        let end = if all < LONG { all } else { all.min(rough + SEGMENT) };
+        let places = rough * BLOCK..row.len().min(end * BLOCK);
+        nan |= kernels.mass_rough(row.slice(places), base, &mut blocks[rough..end]);
+        blocks[rough..end].iter().filter(|block| block.sum > 0.0).for_each(|block| seen.add(block));
+        rough = end;
+        if rough < all && seen.may_be_light(rough) {
+            let (summed, others) = blocks.split_at_mut(rough);
+            to_one_power(summed);
+            if is_light(summed, all) {
+                nan |= kernels.mass_estimate(row.slice(rough * BLOCK..row.len()), base, others);
+                return Read { nan, precision: Precision::UNKNOWN };
+            }
+        }
+    }
+    Read { nan, precision: Precision::Rough }
+}
+
+/// Of some blocks, the sum and the largest sum, relative to two to the power of `exponent`.
+struct Seen {
+    sum: f64,
+    largest: f64,
+    exponent: i32,
+}
+
+impl Seen {
+    fn add(&mut self, block: &Block) {
+        if block.exponent > self.exponent {
+            let factor = power(self.exponent - block.exponent);
+            *self = Self { sum: self.sum * factor, largest: self.largest * factor, exponent: block.exponent };
+        }
+        let sum = block.sum * power(block.exponent - self.exponent);
+        self.sum += sum;
+        self.largest = if sum > self.largest { sum } else { self.largest };
+    }
+
+    /// Whether a few of so many blocks can hold nearly all.
+    fn may_be_light(&self, blocks: usize) -> bool {
+        #[expect(clippy::cast_precision_loss, reason = "at most 32")]
+        let few = few(blocks) as f64;
+        few * self.largest >= (1.0 - LIGHT) * self.sum
+    }
+}
+
+/// Makes sums relative to one power of two.
+fn to_one_power(blocks: &mut [Block]) {
+    // What weighs nothing has no exponent.
+    let weigh = |block: &&mut Block| block.sum > 0.0;
+    let exponent = blocks.iter_mut().filter(weigh).map(|block| block.exponent).max().unwrap_or(0);
+    for block in blocks.iter_mut().filter(weigh) {
+        block.sum *= power(block.exponent - exponent);
+        block.exponent = exponent;
+    }
+}
+
+/// Whether most of the mass will be in few blocks, if the others of all are like these, whose sums are relative to one power of
+/// two.
+fn is_light(blocks: &[Block], all: usize) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
+    let part = blocks.len() as f64 / all as f64;
+    split(blocks, |sum| LIGHT * sum * part).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    /// Flat, with a few scores above all others early, late and everywhere, with parts that are impossible, near and far from
+    /// zero; long rows and short ones.
+    #[test]
+    fn what_a_draw_reads_is_within_its_error() {
+        let mut quick = [0; 3];
+        for kernels in available() {
+            for length in [1, 700, BLOCK * LONG - 1, BLOCK * LONG, 40_000, 90_001] {
+                for lifted in [0..0, 100..103, length - length / 9..length, 0..length / 50, 0..length] {
+                    for (from, offset) in [(0, 0.0), (0, -15_000.0), (length / 2, -15_000.0), (length / 3, 20_000.0)] {
+                        let height = if lifted.len() == length { 3.0 } else { 14.0 };
+                        let score = |at: usize| {
+                            let noise = f32::from(u16::try_from(at * 40_503 % 8_191).unwrap_or(0)) / 4_096.0;
+                            offset + noise + if lifted.contains(&at) { height * noise } else { 0.0 }
+                        };
+                        let row: Vec<_> =
+                            (0..length).map(|at| if at < from { f32::NEG_INFINITY } else { score(at) }).collect();
+                        check(kernels, &row, &mut quick);
+                    }
+                }
+            }
+        }
+        assert!(quick.iter().all(|&times| times > 10), "{quick:?}");
+    }
+
+    fn check(kernels: &'static Kernels, row: &[f32], quick: &mut [usize; 3]) {
+        with_workspace(|workspace| {
+            let mut candidates = Candidates::new(kernels, row.into(), workspace, Sums::Draw(0.8)).expect("good scores");
+            let Some(got) = candidates.total else { return };
+            let known: f64 = candidates.scratch.blocks.iter().map(|block| block.sum).sum();
+            let exact = candidates.total();
+            let error = (got.sum - exact.sum).abs();
+            assert!(error <= got.doubt(1.0, 0.0), "{} for {}: {:?}", got.sum, exact.sum, got.precision);
+            assert!((known - got.sum).abs() <= got.rounding() && exact.precision == Precision::Exact);
+            quick[match got.precision {
+                Precision::Rough if row.len() < LONG * BLOCK => 0,
+                Precision::Rough => 1,
+                _ => 2,
+            }] += 1;
+        });
+    }
+}
