@@ -35,6 +35,9 @@ impl<'py, D: Dimension> Table<'py, D> {
             let Some(axes) = D::NDIM else { return Ok(None) };
             return Ok(Shared::borrowed(object, axes)?.map(Self::Shared));
         }
+        if !object.cast::<PyUntypedArray>().is_ok_and(|array| D::NDIM == Some(array.ndim())) {
+            return Ok(None);
+        }
         Ok(if let Some(array) = readable::<f32, D>(object) {
             Some(Self::F32(read(array, name)?))
         } else if let Some(array) = readable::<f16, D>(object) {
