@@ -98,7 +98,7 @@ def no_repeat_ngram(scores: Scores, n: int, context: Sequence[int]) -> Scores:
 
 
 def logit_bias(scores: Scores, bias: Mapping[int, float]) -> Scores:
-    """Add its bias, which is finite or -inf, to the score of each id.
+    """Add its bias, which is finite or -inf, to the score of each id. What would overflow is the largest finite float.
 
     >>> logit_bias(np.array([1, -np.inf], np.float32), {0: 0.5, 1: 9})
     array([ 1.5, -inf], dtype=float32)
