@@ -162,14 +162,14 @@ class Sampler:
     def stream(self) -> int:
         """The stream of its coins."""
 
-def argmax(logits: _Scores) -> npt.NDArray[np.int64]:
-    """The best id of every row of a ``(rows, vocab)`` array, ties to the lower id."""
+def argmax(x: Any) -> Any:
+    """The best id of a row, ties to the lower id: an ``int``, or an array for scores in more dimensions."""
 
-def logsumexp(logits: _Scores) -> npt.NDArray[np.float64]:
-    """The logarithm of the sum of ``exp(x)`` of every row."""
+def logsumexp(x: Any) -> Any:
+    """The logarithm of the sum of ``exp(x)`` of a row, or of each."""
 
-def entropy(logits: _Scores) -> npt.NDArray[np.float64]:
-    """The entropy of every row, in nats."""
+def entropy(x: Any) -> Any:
+    """The entropy of a row, or of each, in nats."""
 
 def top_k(logits: _Scores, k: int) -> tuple[_Numbers, npt.NDArray[np.int64]]:
     """The ``k`` best scores and ids of every row, best first, one row after another."""

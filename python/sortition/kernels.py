@@ -17,7 +17,7 @@ from sortition._checks import integer, is_masked, number
 from sortition.errors import LogitsError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -40,7 +40,7 @@ def argmax(x: Logits) -> Any:
         LogitsError: a score is NaN or +inf, or the scores are not real numbers; with the row, if there are several.
         NoCandidateError: a row has no score above -inf.
     """
-    return _per_row(x, _native.argmax)
+    return _native.argmax(x)
 
 
 def softmax(x: Logits, *, temperature: float = 1.0, out: npt.NDArray[np.float32] | None = None) -> Any:
@@ -106,7 +106,7 @@ def logsumexp(x: Logits) -> Any:
     Raises:
         LogitsError, NoCandidateError: as for :func:`argmax`.
     """
-    return _per_row(x, _native.logsumexp)
+    return _native.logsumexp(x)
 
 
 def entropy(x: Logits) -> Any:
@@ -124,7 +124,7 @@ def entropy(x: Logits) -> Any:
     Raises:
         LogitsError, NoCandidateError: as for :func:`argmax`.
     """
-    return _per_row(x, _native.entropy)
+    return _native.entropy(x)
 
 
 def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
@@ -181,14 +181,6 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
         raise LogitsError(msg)
     nuclei = [np.array(ids, np.int64) for ids in _native.top_p(array, number("p", p))]
     return nuclei[0] if array.ndim == 1 else nuclei
-
-
-def _per_row(x: Logits, kernel: Callable[[Any], npt.NDArray[Any]]) -> Any:
-    if type(x) is np.ndarray and x.ndim <= 2:  # noqa: PLR2004 - what the kernel takes, or has converted
-        return kernel(x) if x.ndim == 2 else kernel(x).item(0)  # noqa: PLR2004
-    array = scores(x, "x")
-    values = kernel(array)
-    return values.reshape(array.shape[:-1]) if array.ndim > 1 else values.item(0)
 
 
 def _pair(x: Logits, out: npt.NDArray[np.float32] | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:

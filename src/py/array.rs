@@ -212,15 +212,21 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Rows<'py> {
 impl<'py> Rows<'py> {
     /// An error calls them by `name`.
     pub(super) fn new(object: Borrowed<'_, 'py, PyAny>, name: &'static str) -> PyResult<Self> {
+        Ok(match Self::borrowed(object, name)? {
+            Some(rows) => rows,
+            None => Self::Many(Table::converted(object, "rows", name)?),
+        })
+    }
+
+    /// What can be borrowed as it is; `None` for anything else, and if there is no score.
+    pub(super) fn borrowed(object: Borrowed<'_, 'py, PyAny>, name: &'static str) -> PyResult<Option<Self>> {
         if let Some(row) = Table::borrowed(&object, name)?.map(Row)
             && !row.scores()?.is_empty()
         {
-            return Ok(Self::One(row));
+            return Ok(Some(Self::One(row)));
         }
-        Ok(Self::Many(match Table::borrowed(&object, name)? {
-            Some(table) if table.has_contiguous_rows() && table.width() > 0 => table,
-            _ => Table::converted(object, "rows", name)?,
-        }))
+        let table = Table::borrowed(&object, name)?;
+        Ok(table.filter(|table| table.has_contiguous_rows() && table.width() > 0).map(Self::Many))
     }
 
     /// The rows, whose scores are contiguous.

@@ -1,7 +1,9 @@
 //! The kernels as functions of the rows of an array, and the instruction sets.
 
-use numpy::{PyArray1, PyArray2, PyReadwriteArray1};
-use pyo3::prelude::*;
+use numpy::{
+    Element, PyArray1, PyArray2, PyArrayMethods, PyReadwriteArray1, PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::{IntoPyObjectExt, prelude::*};
 
 use super::array::{Rows, own};
 use super::{detached, params::PyParams};
@@ -32,20 +34,45 @@ fn write(
     detached(py, || batch::write(&rows, out, effort, work))
 }
 
-#[pyfunction]
-pub(super) fn argmax<'py>(py: Python<'py>, logits: Rows<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let best = each(py, &logits, 1, |row| crate::argmax(row))?;
-    Ok(PyArray1::from_iter(py, best.into_iter().map(i64::from)))
+/// What `work` makes of a row: a number for one, for several an array of the shape that `x` has without its last axis.
+fn per_row<'py, T>(
+    x: &Bound<'py, PyAny>,
+    effort: usize,
+    work: impl Fn(Scores<'_>) -> Result<T, Error> + Send + Sync,
+) -> PyResult<Bound<'py, PyAny>>
+where
+    T: Element + Copy + IntoPyObject<'py>,
+{
+    let py = x.py();
+    match Rows::borrowed(x.as_borrowed(), "x")? {
+        Some(Rows::One(row)) => {
+            let row = row.scores()?;
+            return detached(py, || work(row))?.into_bound_py_any(py);
+        }
+        Some(rows) => return Ok(PyArray1::from_vec(py, each(py, &rows, effort, work)?).into_any()),
+        None => {}
+    }
+    let array = py.import("sortition._arrays")?.getattr("scores")?.call1((x, "x"))?;
+    let values = each(py, &Rows::new(array.as_borrowed(), "x")?, effort, work)?;
+    match (array.cast::<PyUntypedArray>()?.shape(), &values[..]) {
+        ([_], &[value]) => value.into_bound_py_any(py),
+        (shape, _) => Ok(PyArray1::from_vec(py, values).reshape(&shape[..shape.len() - 1])?.into_any()),
+    }
 }
 
 #[pyfunction]
-pub(super) fn logsumexp<'py>(py: Python<'py>, logits: Rows<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    Ok(PyArray1::from_vec(py, each(py, &logits, 3, |row| crate::logsumexp(row))?))
+pub(super) fn argmax<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    per_row(x, 1, |row| crate::argmax(row).map(i64::from))
 }
 
 #[pyfunction]
-pub(super) fn entropy<'py>(py: Python<'py>, logits: Rows<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    Ok(PyArray1::from_vec(py, each(py, &logits, 4, |row| crate::entropy(row))?))
+pub(super) fn logsumexp<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    per_row(x, 3, |row| crate::logsumexp(row))
+}
+
+#[pyfunction]
+pub(super) fn entropy<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    per_row(x, 4, |row| crate::entropy(row))
 }
 
 /// Scores and ids.
