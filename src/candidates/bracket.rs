@@ -1,4 +1,4 @@
-//! The nucleus of a flat row: thousands of tokens, found without sorting them.
+//! A deep nucleus: thousands of tokens, found without sorting them.
 //!
 //! A sample of the scores tells between which two the mass is likely reached (as in selection by Floyd and Rivest, with
 //! weights). One pass sums all weights and those above that bracket, and takes out the scores inside, some hundredths of
@@ -31,18 +31,21 @@ struct Prefix {
 }
 
 impl Candidates<'_> {
-    /// Cuts a flat row, in which what is `heavy`, if that is known, is not enough. Returns `false`, and changes only the
-    /// total, if a sample misled.
+    /// Cuts a row in which what is `heavy`, if that is known, is not enough. Returns `false`, and changes only the total, if
+    /// a sample misled.
     pub(super) fn keep_flat(&mut self, p: f64, min_keep: usize, heavy: Option<Heavy>) -> bool {
         let (bound, heavy) = heavy.map_or((f32::INFINITY, 0.0), |heavy| (heavy.bound, heavy.mass));
         let target = Target::Nucleus { p, heavy };
+        // Of what is in the sample: the weights of others may be finer by many octaves than the best one's.
+        let mut largest = [0.0];
+        self.kernels.weights(&[bound.min(self.max)], Base::new(self.temperature), self.max, &mut largest);
+        let [largest] = largest;
         // A second pass is much cheaper than all else that finds the cut.
         [CONFIDENCE, 4.0 * CONFIDENCE].into_iter().any(|confidence| {
             let base = Base::new(self.temperature);
             let row = scores(self.input, self.store, self.view);
             let sample = Sample { kernels: self.kernels, base, max: self.max, floats: &mut self.scratch.floats };
-            // No weight is above two, relative to an even power next to that of the largest.
-            let aim = Aim { target, range: [2.0, 0.0], confidence };
+            let aim = Aim { target, range: [largest, 0.0], confidence };
             let bracket = sample.bracket(row, bound, SAMPLE, aim);
             bracket.is_some_and(|bracket| self.keep_bracketed(bracket, p, min_keep))
         })
@@ -196,4 +199,36 @@ fn above(parts: &[Part]) -> f64 {
 /// How many scores are inside.
 fn count(parts: &[Part]) -> usize {
     parts.last().map_or(0, |part| part.end as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    /// Twenty scores far above a bell of others, in which the cut is: what those weigh differs by octaves that nothing is left of
+    /// beside the best one.
+    #[test]
+    fn a_tail_under_a_few_peaks_is_told_apart() {
+        let peaks = |at: usize| if at % 3_001 == 17 { 16.0 - 0.5 * (at / 3_001) as f32 } else { f32::NEG_INFINITY };
+        // The mean of twelve uniform numbers is as good as normal.
+        let mut state = 7_u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            f32::from(u16::try_from(state >> 48).expect("16 bits")) / 65_536.0
+        };
+        let row: Vec<f32> =
+            (0..60_000).map(|at| peaks(at).max((0..12).map(|_| uniform()).sum::<f32>() - 6.0)).collect();
+        for kernels in available() {
+            with_workspace(|workspace| {
+                let mut candidates =
+                    Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                let heavy = candidates.heaviest(64);
+                assert!(candidates.keep_flat(0.9995, 1, Some(heavy)));
+                let inside = count(&candidates.scratch.parts);
+                assert!(inside < row.len() / 10, "{inside} inside");
+            });
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! The nucleus: the shortest prefix of a given mass, found without sorting the vocabulary.
 //!
 //! Most of the mass usually lies in few tokens. A bound by block maxima brings them out, and a sample tells what about the
-//! others weigh. If the few hold what is needed, the cut is among them, once the total is known as well as it must be. If they
-//! do not, the row is flat, and `bracket` finds it. Should its samples mislead, a narrow one and then a wide one, all is halved
-//! by selection, each time towards the half in which the mass is reached.
+//! others weigh. If the few seem to hold what is needed, the cut is among them, once the total is known as well as it must be.
+//! If they do not, the nucleus is deep, and `bracket` finds its end. Should its samples mislead, a narrow one and then a wide
+//! one, all is halved by selection, each time towards the half in which the mass is reached.
 
 use super::cuts::MET;
 use super::edge::{fill_keys, halved, spread_sum};
@@ -20,11 +20,11 @@ const FEW_BLOCKS: usize = 32;
 /// A row that weighs so many times as much as the best one is flat, at a look.
 const FLAT: f64 = 400.0;
 
-/// Of the mass that is needed, as a sample tells it, the best few hold more than this, or the row is flat.
-const SHALLOW: f64 = 0.8;
-
 /// If the best few hold more than this of all, others are much heavier than most, and a sample is not to miss them.
 const STEEP: f64 = 0.25;
+
+/// What a sample tells of the others may be so many times too much.
+const WRONG: f64 = 2.0;
 
 /// What was gathered: `count` scores of at least `bound`, and their weight.
 #[derive(Clone, Copy)]
@@ -41,52 +41,75 @@ impl Candidates<'_> {
         self.carry_out();
         let blocks = self.scratch.blocks.len();
         let (few, most) = (FEW_BLOCKS.min(blocks), blocks * 15 / 16);
-        if self.places() <= SHORT || !Base::new(self.temperature).covers(self.max) {
-            let total = self.total();
-            return self.keep_mass_by(&[few, blocks / 4, most], total, p, min_keep);
+        let more = (blocks / 4).max(2 * FEW_BLOCKS).min(blocks);
+        if self.places() <= SHORT {
+            return self.keep_mass_by(&[], p, min_keep);
+        }
+        if !Base::new(self.temperature).covers(self.max) {
+            return self.keep_mass_by(&[few, more, most], p, min_keep);
         }
         if self.total.is_none() && self.sampled_mass(f32::INFINITY) > FLAT && self.keep_flat(p, min_keep, None) {
             return;
         }
-        let heavy = self.heaviest(few, None);
-        let rest = self.total.map_or_else(|| self.sampled_mass(heavy.bound), |total| total.sum - heavy.mass);
-        let all = heavy.mass + rest;
-        if heavy.mass < SHALLOW * p * all {
-            let heavy = if heavy.mass > STEEP * all { self.heaviest(most, None) } else { heavy };
-            if self.keep_flat(p, min_keep, Some(heavy)) {
+        let mut heavy = self.heaviest(few);
+        let mut rest = self.rest(heavy);
+        let seems_to_hold = |heavy: Heavy, rest: f64| heavy.mass >= p * (heavy.mass + rest / WRONG);
+        let mut holds = seems_to_hold(heavy, rest);
+        if !holds && heavy.mass > STEEP * (heavy.mass + rest) {
+            heavy = self.heaviest(more);
+            rest = self.rest(heavy);
+            holds = seems_to_hold(heavy, rest);
+        }
+        if holds {
+            self.total = Some(self.total_for_nucleus(p, heavy.mass, rest));
+            if self.keep_mass_of(heavy, p, min_keep) {
+                return;
+            }
+            heavy = self.heaviest(more);
+            if self.keep_mass_of(heavy, p, min_keep) {
                 return;
             }
         }
-        let total = self.total_for_nucleus(p, heavy.mass, rest);
-        self.keep_mass_by(&[few, blocks / 4, most], total, p, min_keep);
+        if !self.keep_flat(p, min_keep, Some(heavy)) {
+            self.keep_mass_by(&[more, most], p, min_keep);
+        }
     }
 
     /// [`Self::keep_mass`] by the scores that so many blocks' maxima bring out, or else by all.
-    fn keep_mass_by(&mut self, parts: &[usize], mut total: Total, p: f64, min_keep: usize) {
-        let all = self.places();
-        let last = parts.last();
-        self.total = Some(total);
-        for &parts in parts.iter().take_while(|_| all > SHORT) {
-            let heavy = self.heaviest(parts, total.shift);
-            if let Some(rank) = self.rank_of_mass(p, heavy.mass, &mut total) {
-                return self.keep_best(rank.max(min_keep));
-            }
-            if Some(&parts) == last && total.shift.is_none() && self.keep_flat(p, min_keep, Some(heavy)) {
+    fn keep_mass_by(&mut self, parts: &[usize], p: f64, min_keep: usize) {
+        self.total();
+        for &parts in parts {
+            let heavy = self.heaviest(parts);
+            if self.keep_mass_of(heavy, p, min_keep) {
                 return;
             }
         }
-        let heavy = self.heaviest(all, total.shift);
+        let heavy = self.heaviest(self.places());
         // Rounding may leave the sum of all just below: then nothing is cut.
-        let rank = self.rank_of_mass(p, heavy.mass, &mut total).unwrap_or(heavy.count);
+        let rank = self.rank_of_mass(p, heavy.mass).unwrap_or(heavy.count);
         self.keep_best(rank.max(min_keep));
+    }
+
+    /// The same by what was gathered last; `false`, and nothing is cut, if that does not have the mass.
+    fn keep_mass_of(&mut self, heavy: Heavy, p: f64, min_keep: usize) -> bool {
+        let rank = self.rank_of_mass(p, heavy.mass);
+        if let Some(rank) = rank {
+            self.keep_best(rank.max(min_keep));
+        }
+        rank.is_some()
+    }
+
+    /// The mass of all but what was gathered, by a sample unless the total is known.
+    fn rest(&mut self, heavy: Heavy) -> f64 {
+        self.total.map_or_else(|| self.sampled_mass(heavy.bound), |total| total.sum - heavy.mass)
     }
 
     /// Gathers what is at least as large as the maxima of so many blocks; all, if there are not so many blocks. Leaves keys with
     /// weights, those of scores that were shifted if the total is of such.
-    fn heaviest(&mut self, parts: usize, shift: Option<f32>) -> Heavy {
+    pub(super) fn heaviest(&mut self, parts: usize) -> Heavy {
         let bound = if parts <= self.scratch.blocks.len() { self.block_bound(parts) } else { f32::MIN };
         let count = self.gather(bound);
-        self.weigh_gathered(count, shift);
+        self.weigh_gathered(count, self.total.and_then(|total| total.shift));
         let Scratch { values, floats, keys, .. } = &mut *self.scratch;
         fill_keys(keys, &values[..count], &floats[..count]);
         Heavy { bound, mass: spread_sum(&floats[..count]), count }
@@ -110,9 +133,10 @@ impl Candidates<'_> {
     }
 
     /// How many of the gathered scores, best first, have the mass `p`, all together `mass`; `None` if they do not have it.
-    /// Where the precision of `total` leaves that in doubt, it becomes better.
-    fn rank_of_mass(&mut self, p: f64, mass: f64, total: &mut Total) -> Option<usize> {
+    /// Where the precision of the total leaves that in doubt, it becomes better.
+    fn rank_of_mass(&mut self, p: f64, mass: f64) -> Option<usize> {
         loop {
+            let total = self.total.unwrap_or_else(|| self.total());
             let needed = p * total.sum * MET;
             let error = total.doubt(p * MET, 0.0);
             if mass + error < needed {
@@ -125,11 +149,10 @@ impl Candidates<'_> {
             }
             // Half of what leaves it in doubt might do.
             let margin = edge.map_or(0.0, |edge| (needed - edge.before).min(edge.mass - needed) / 2.0);
-            *total = match total.precision {
-                Precision::Estimated(_) => self.refine(*total, margin).unwrap_or_else(|| self.summed_total()),
+            self.total = Some(match total.precision {
+                Precision::Estimated(_) => self.refine(total, margin).unwrap_or_else(|| self.summed_total()),
                 _ => self.total(),
-            };
-            self.total = Some(*total);
+            });
         }
     }
 }
