@@ -23,6 +23,7 @@ __all__ = [
     "is_masked",
     "number",
     "ordered",
+    "place",
     "real",
     "refuse",
     "shown",
@@ -79,6 +80,24 @@ def integers(name: str, legal: str, value: Any) -> npt.NDArray[np.integer[Any]]:
     if found.ndim != 1 or found.dtype.kind not in "iu":
         refuse(name, legal, value)
     return found
+
+
+def place(name: str, value: Any, dtype: type[np.generic], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """An array to write results into; an error says which of its conditions it does not meet."""
+    legal = f"a writable, aligned, contiguous {dtype.__name__} array of shape {shape}"
+    if not isinstance(value, np.ndarray) or is_masked(value):
+        refuse(name, legal, Words(type(value).__name__))
+    flags = value.flags
+    if value.dtype == dtype and value.shape == shape and flags.carray:
+        return value
+    failed = {
+        f"of dtype {value.dtype}": value.dtype != dtype,
+        f"of shape {value.shape}": value.shape != shape,
+        f"with strides {value.strides}": not flags.c_contiguous,
+        "that is not aligned": not flags.aligned,
+        "that is read-only": not flags.writeable,
+    }
+    refuse(name, legal, Words("one " + ", ".join(what for what, fails in failed.items() if fails)))
 
 
 class Words(str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -259,7 +260,12 @@ def _prompt_ids(tokenizer: Any, prompt: str | Iterable[int]) -> list[int]:
         except UnicodeEncodeError as error:
             msg = f"prompt must be text that can be written in UTF-8: {error}"
             raise ParameterError(msg) from None
-        ids = _ids_of("what tokenizer.encode returns", tokenizer.encode(prompt))
+        try:
+            encoded = tokenizer.encode(prompt)
+        except ParameterError as error:  # of a tokenizer of this package, which calls it text
+            msg = re.sub("^text ", "prompt ", str(error))
+            raise ParameterError(msg) from None
+        ids = _ids_of("what tokenizer.encode returns", encoded)
     else:
         legal = "text or a sequence of token ids"
         if isinstance(prompt, (bytes, bytearray, memoryview)):

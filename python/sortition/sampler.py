@@ -349,7 +349,7 @@ def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any)
 
     Raises:
         LogitsError: as for :meth:`Sampler.sample`, with the row.
-        ParameterError: a parameter outside its range.
+        ParameterError, TypeError: as for :class:`SamplingParams`.
     """
     if params is not None and not isinstance(params, SamplingParams):
         refuse("params", "SamplingParams", params)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition._checks import integer, refuse, shown
+from sortition._checks import Words, integer, refuse, shown
 from sortition.errors import ModelError, ParameterError
 
 if TYPE_CHECKING:
@@ -114,8 +114,7 @@ class ScriptedModel:
             for at, token in enumerate(_listed("tokens", "a sequence of token ids", tokens))
         )
         if not ids:
-            msg = "forward needs at least one token, got none"
-            raise ModelError(msg)
+            refuse("tokens", "at least one token id", tokens)
         start = len(self._context)
         self._context += ids
         self.calls.append(self._context[start:])
@@ -217,8 +216,11 @@ class PieceTokenizer:
         while at < len(data):
             token = next((i for i in best_first if self._pieces[i] and data.startswith(self._pieces[i], at)), None)
             if token is None:
-                msg = f"no piece fits {data[at:].decode(errors='replace')!r}"
-                raise ParameterError(msg)
+                refuse(
+                    "text",
+                    "made of the pieces",
+                    Words(f"{shown(data[at:].decode(errors='replace'))}, which begins with none"),
+                )
             ids.append(token)
             at += len(self._pieces[token])
         return ids
