@@ -28,6 +28,7 @@ __all__ = [
     "refuse",
     "shown",
     "token",
+    "utf8",
 ]
 
 
@@ -80,6 +81,11 @@ def integers(name: str, legal: str, value: Any) -> npt.NDArray[np.integer[Any]]:
     if found.ndim != 1 or found.dtype.kind not in "iu":
         refuse(name, legal, value)
     return found
+
+
+def utf8(name: str) -> str:
+    """A name for the core, whose text is UTF-8; what that cannot write, no name has."""
+    return name.encode(errors="backslashreplace").decode()
 
 
 def place(name: str, value: Any, dtype: type[np.generic], shape: tuple[int, ...]) -> npt.NDArray[Any]:

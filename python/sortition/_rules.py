@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sortition._checks import Words, integer, number, real, refuse, shown, token
+from sortition._checks import Words, integer, number, real, refuse, shown, token, utf8
 from sortition.errors import ParameterError
 
 __all__ = ["PENALTIES", "SETTLE", "as_asked", "as_typed"]
@@ -93,7 +93,7 @@ def names(name: str, value: Any) -> tuple[str, ...]:
     found = listed(name, legal, value)
     if not all(isinstance(item, str) for item in found):
         refuse(name, legal, value)
-    return tuple(map(str, found))
+    return tuple(map(utf8, found))
 
 
 def version(name: str, value: Any) -> int:

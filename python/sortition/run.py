@@ -257,9 +257,8 @@ def _prompt_ids(tokenizer: Any, prompt: str | Iterable[int]) -> list[int]:
     if isinstance(prompt, str):
         try:
             prompt.encode()
-        except UnicodeEncodeError as error:
-            msg = f"prompt must be text that can be written in UTF-8: {error}"
-            raise ParameterError(msg) from None
+        except UnicodeEncodeError:
+            refuse("prompt", "text that can be written in UTF-8", prompt)
         try:
             encoded = tokenizer.encode(prompt)
         except ParameterError as error:  # of a tokenizer of this package, which calls it text
