@@ -62,6 +62,7 @@ BAD_SETTINGS = [
     ("SORTITION_NUM_THREADS", "many", r"SORTITION_NUM_THREADS must be an integer in \[1, 1024\], got 'many'"),
     ("SORTITION_NUM_THREADS", "0", r"SORTITION_NUM_THREADS must be an integer in \[1, 1024\], got '0'"),
     ("SORTITION_ISA", "mmx", "SORTITION_ISA must be one of .* on this CPU, got 'mmx'"),
+    *([] if os.name == "nt" else [("SORTITION_ISA", "\udcff", r"SORTITION_ISA must be .*, got '\\udcff'")]),
 ]
 
 

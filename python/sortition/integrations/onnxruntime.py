@@ -67,7 +67,11 @@ class OnnxModel:
         return rows if all else rows[-1]
 
     def truncate(self, length: int) -> None:
-        """Forget all but the first `length` tokens."""
+        """Forget all but the first `length` tokens.
+
+        Raises:
+            ParameterError: `length` is not in [0, length of the context].
+        """
         if not 0 <= integer("length", length) <= self._length:
             refuse("length", f"in [0, {self._length}]", length)
         self._past = {name: values[:, :, :length] for name, values in self._past.items()}

@@ -44,7 +44,11 @@ class GenaiModel:
         return last
 
     def truncate(self, length: int) -> None:
-        """Forget all but the first `length` tokens."""
+        """Forget all but the first `length` tokens.
+
+        Raises:
+            ParameterError: `length` is not in [0, length of the context].
+        """
         held = self._generator.token_count()
         if not 0 <= integer("length", length) <= held:
             refuse("length", f"in [0, {held}]", length)
