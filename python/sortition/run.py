@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 import time
 from collections.abc import Mapping
@@ -261,9 +260,11 @@ def _prompt_ids(tokenizer: Any, prompt: str | Iterable[int]) -> list[int]:
             refuse("prompt", "text that can be written in UTF-8", prompt)
         try:
             encoded = tokenizer.encode(prompt)
-        except ParameterError as error:  # of a tokenizer of this package, which calls it text
-            msg = re.sub("^text ", "prompt ", str(error))
-            raise ParameterError(msg) from None
+        except ParameterError as error:
+            message = str(error)
+            if not message.startswith("text must "):  # as the tokenizers of this package call it
+                raise
+            raise ParameterError(message.replace("text", "prompt", 1)) from None
         ids = _ids_of("what tokenizer.encode returns", encoded)
     else:
         legal = "text or a sequence of token ids"

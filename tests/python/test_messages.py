@@ -265,6 +265,7 @@ SOFT = st.Profile.named("sortition").order
 @pytest.mark.parametrize(
     ("order", "wrong"),
     [
+        ((), f"missing: {', '.join(SOFT)}"),
         (SOFT[2:], "missing: logit_bias, custom"),
         ((*SOFT, "dry", "xtc", "dry"), "twice: dry, xtc"),
         ((*SOFT, "typical_p", "温度"), "unknown: 'typical_p', '温度'"),
