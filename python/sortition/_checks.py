@@ -90,18 +90,18 @@ def utf8(name: str) -> str:
 
 def place(name: str, value: Any, dtype: type[np.generic], shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """An array to write results into; an error says which of its conditions it does not meet."""
+    array: npt.NDArray[Any] | None = value if isinstance(value, np.ndarray) and not is_masked(value) else None
+    if array is not None and array.dtype == dtype and array.shape == shape and array.flags.carray:
+        return array
     legal = f"a writable, aligned, contiguous {dtype.__name__} array of shape {shape}"
-    if not isinstance(value, np.ndarray) or is_masked(value):
+    if array is None:
         refuse(name, legal, Words(type(value).__name__))
-    flags = value.flags
-    if value.dtype == dtype and value.shape == shape and flags.carray:
-        return value
     failed = {
-        f"of dtype {value.dtype}": value.dtype != dtype,
-        f"of shape {value.shape}": value.shape != shape,
-        f"with strides {value.strides}": not flags.c_contiguous,
-        "that is not aligned": not flags.aligned,
-        "that is read-only": not flags.writeable,
+        f"of dtype {array.dtype}": array.dtype != dtype,
+        f"of shape {array.shape}": array.shape != shape,
+        f"with strides {array.strides}": not array.flags.c_contiguous,
+        "that is not aligned": not array.flags.aligned,
+        "that is read-only": not array.flags.writeable,
     }
     refuse(name, legal, Words("one " + ", ".join(what for what, fails in failed.items() if fails)))
 
