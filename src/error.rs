@@ -131,6 +131,16 @@ pub(crate) fn bad_score(value: f32) -> String {
     }
 }
 
+/// A name that was given, as an error shows it.
+pub(crate) fn quoted(name: &str) -> String {
+    const MOST: usize = 40;
+    if name.chars().count() <= MOST {
+        format!("'{name}'")
+    } else {
+        format!("'{}…'", name.chars().take(MOST).collect::<String>())
+    }
+}
+
 fn in_row(row: Option<usize>) -> String {
     row.map_or_else(String::new, |row| format!("row {row}: "))
 }

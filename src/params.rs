@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::processor::Processor;
 use crate::profile::Readings;
-use crate::stage::{Stage, check as check_order};
+use crate::stage::{Stage, ordered};
 
 /// Which part of the context a penalty counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -209,9 +209,9 @@ impl Params {
     /// [`Error::Range`] with the name, the range and the value of the first that is outside.
     pub fn check(&self) -> Result<(), Error> {
         number("temperature", NOT_NEGATIVE, self.temperature, not_negative)?;
-        optional("dynatemp_range", "finite and above 0 (None switches it off)", self.dynatemp_range, positive)?;
+        optional("dynatemp_range", POSITIVE, self.dynatemp_range, positive)?;
         number("dynatemp_exponent", NOT_NEGATIVE, self.dynatemp_exponent, not_negative)?;
-        optional("smoothing_factor", "finite and above 0 (None switches it off)", self.smoothing_factor, positive)?;
+        optional("smoothing_factor", POSITIVE, self.smoothing_factor, positive)?;
         number("smoothing_curve", "finite", self.smoothing_curve, f64::is_finite)?;
         self.check_cuts()?;
         self.check_policies()?;
@@ -233,7 +233,7 @@ impl Params {
             }
         }
         at_least_one("min_keep", Some(self.min_keep))?;
-        self.order.as_deref().map_or(Ok(()), check_order)
+        self.order.as_ref().map_or(Ok(()), |order| ordered(order.iter().map(|stage| stage.name())).map(drop))
     }
 
     fn check_repeats(&self) -> Result<(), Error> {
@@ -274,7 +274,7 @@ impl Params {
     /// Mirostat replaces the cuts, and adaptive-p runs after them. At most one of the two may be set.
     fn check_policies(&self) -> Result<(), Error> {
         if let Some(version) = self.mirostat.filter(|version| ![1, 2].contains(version)) {
-            let range = "1 or 2 (None switches it off)";
+            let range = "1 or 2";
             return Err(Error::Range { name: "mirostat", range, value: version.to_string() });
         }
         number("mirostat_tau", POSITIVE, self.mirostat_tau, positive)?;
@@ -355,11 +355,7 @@ fn optional(name: &'static str, range: &'static str, x: Option<f64>, legal: impl
 
 fn at_least_one(name: &'static str, x: Option<u64>) -> Result<(), Error> {
     match x {
-        Some(0) => {
-            let required = ["min_keep", "dry_allowed_length"].contains(&name);
-            let range = if required { "at least 1" } else { "at least 1 (None switches it off)" };
-            Err(Error::Range { name, range, value: "0".to_owned() })
-        }
+        Some(0) => Err(Error::Range { name, range: "at least 1", value: "0".to_owned() }),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! The stages by name, what kind each is of, and their default order.
 
-use crate::error::Error;
+use crate::error::{Error, quoted};
 use crate::params::Params;
 
 /// A stage, by the name that parameters and errors use.
@@ -172,29 +172,48 @@ impl Stage {
     }
 }
 
-/// Checks that an order names each soft stage once.
+/// The stages of these names, if they are each soft stage once.
 ///
 /// # Errors
 ///
-/// [`Error::Range`] that tells the first stage that is too much, and all that are missing.
-pub(crate) fn check(order: &[Stage]) -> Result<(), Error> {
-    let mut wrong = Vec::new();
-    for (at, stage) in order.iter().enumerate() {
-        if order[..at].contains(stage) {
-            wrong.push(format!("{} twice", stage.name()));
-        } else if !Stage::soft().any(|soft| soft == *stage) {
-            wrong.push(format!("{}, which cannot be moved", stage.name()));
+/// [`Error::Range`] that tells what is no stage, what is no soft one, what is there twice, and what is missing.
+pub(crate) fn ordered<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Stage>, Error> {
+    let (mut order, mut unknown, mut fixed, mut twice) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for name in names {
+        match Stage::named(name) {
+            None => unknown.push(quoted(name)),
+            Some(stage) if !Stage::soft().any(|soft| soft == stage) => push_new(&mut fixed, name),
+            Some(stage) if order.contains(&stage) => push_new(&mut twice, name),
+            Some(stage) => order.push(stage),
         }
     }
-    wrong.truncate(1);
+    if unknown.len() > MOST_UNKNOWN {
+        let more = unknown.len() - MOST_UNKNOWN;
+        unknown.truncate(MOST_UNKNOWN);
+        unknown.push(format!("{more} more"));
+    }
     let missing: Vec<_> = Stage::soft().filter(|stage| !order.contains(stage)).map(Stage::name).collect();
-    if !missing.is_empty() {
-        wrong.push(format!("no {}", missing.join(", ")));
+    let wrong = [
+        ("unknown", unknown.join(", ")),
+        ("not to be moved", fixed.join(", ")),
+        ("twice", twice.join(", ")),
+        ("missing", missing.join(", ")),
+    ];
+    let said: Vec<_> =
+        wrong.iter().filter(|(_, which)| !which.is_empty()).map(|(what, which)| format!("{what}: {which}")).collect();
+    if said.is_empty() {
+        return Ok(order);
     }
-    if wrong.is_empty() {
-        return Ok(());
+    Err(Error::Range { name: "order", range: "every soft stage once", value: said.join("; ") })
+}
+
+/// How many names that are no stage's an error lists.
+const MOST_UNKNOWN: usize = 3;
+
+fn push_new<'a>(names: &mut Vec<&'a str>, name: &'a str) {
+    if !names.contains(&name) {
+        names.push(name);
     }
-    Err(Error::Range { name: "order", range: "every soft stage once", value: wrong.join("; ") })
 }
 
 #[cfg(test)]
@@ -213,12 +232,16 @@ mod tests {
     fn an_order_is_a_permutation_of_the_soft_stages() {
         let mut order: Vec<_> = Stage::soft().collect();
         order.reverse();
-        assert_eq!(Ok(()), check(&order));
-        order[0] = order[1];
-        let message = check(&order).unwrap_err().to_string();
-        assert_eq!("order must be every soft stage once, got top_h twice; no xtc", message);
-        order[0] = Stage::Mask;
-        let message = check(&order).unwrap_err().to_string();
-        assert_eq!("order must be every soft stage once, got mask, which cannot be moved; no xtc", message);
+        let mut names: Vec<_> = order.iter().map(|stage| stage.name()).collect();
+        assert_eq!(Ok(order), ordered(names.iter().copied()));
+        names[0] = names[1];
+        names[2] = "mask";
+        names.extend(["topp", "topp", "top_p", "温度", ""]);
+        let message = ordered(names).unwrap_err().to_string();
+        assert_eq!(
+            "order must be every soft stage once, got unknown: 'topp', 'topp', '温度', 1 more; not to be moved: mask; \
+             twice: top_h, top_p; missing: tfs, xtc",
+            message
+        );
     }
 }

@@ -20,7 +20,7 @@ def machine() -> dict[str, str]:
         "instruction set": sortition.info()["isa"],
         "threads": "1",
         "date": datetime.now(tz=timezone.utc).date().isoformat(),
-        "command": " ".join(["make bench" if "--write" in sys.argv else "python benches/python", *sys.argv[1:]]),
+        "command": " ".join(["python benches/python", *sys.argv[1:]]),
     }
     if hasattr(os, "getloadavg"):
         facts["load"] = f"{os.getloadavg()[0]:.1f} at the end (1 is this benchmark alone)"

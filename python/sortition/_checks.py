@@ -23,10 +23,12 @@ __all__ = [
     "is_masked",
     "number",
     "ordered",
+    "place",
     "real",
     "refuse",
     "shown",
     "token",
+    "utf8",
 ]
 
 
@@ -79,6 +81,29 @@ def integers(name: str, legal: str, value: Any) -> npt.NDArray[np.integer[Any]]:
     if found.ndim != 1 or found.dtype.kind not in "iu":
         refuse(name, legal, value)
     return found
+
+
+def utf8(name: str) -> str:
+    """A name for the core, whose text is UTF-8; what that cannot write, no name has."""
+    return name.encode(errors="backslashreplace").decode()
+
+
+def place(name: str, value: Any, dtype: type[np.generic], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """An array to write results into; an error says which of its conditions it does not meet."""
+    array: npt.NDArray[Any] | None = value if isinstance(value, np.ndarray) and not is_masked(value) else None
+    if array is not None and array.dtype == dtype and array.shape == shape and array.flags.carray:
+        return array
+    legal = f"a writable, aligned, contiguous {dtype.__name__} array of shape {shape}"
+    if array is None:
+        refuse(name, legal, Words(type(value).__name__))
+    failed = {
+        f"of dtype {array.dtype}": array.dtype != dtype,
+        f"of shape {array.shape}": array.shape != shape,
+        f"with strides {array.strides}": not array.flags.c_contiguous,
+        "that is not aligned": not array.flags.aligned,
+        "that is read-only": not array.flags.writeable,
+    }
+    refuse(name, legal, Words("one " + ", ".join(what for what, fails in failed.items() if fails)))
 
 
 class Words(str):

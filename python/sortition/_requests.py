@@ -55,7 +55,7 @@ class Request:
 
     def said_of(self, error: ParameterError, changes: Mapping[str, Any]) -> ParameterError:
         """An error that names a parameter of this package, with the key in its place if that said it."""
-        message = str(error)
+        message = _rules.as_asked(str(error))
         parameter = message.partition(" ")[0]
         if parameter not in self.keys or parameter in changes:
             return error

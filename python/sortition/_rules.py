@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sortition._checks import Words, integer, number, real, refuse, shown, token
+from sortition._checks import Words, integer, number, real, refuse, shown, token, utf8
 from sortition.errors import ParameterError
 
-__all__ = ["PENALTIES", "SETTLE", "as_typed"]
+__all__ = ["PENALTIES", "SETTLE", "as_asked", "as_typed"]
 
 PENALTIES = ("repetition", "frequency", "presence")
 
@@ -92,13 +93,13 @@ def names(name: str, value: Any) -> tuple[str, ...]:
     found = listed(name, legal, value)
     if not all(isinstance(item, str) for item in found):
         refuse(name, legal, value)
-    return tuple(map(str, found))
+    return tuple(map(utf8, found))
 
 
 def version(name: str, value: Any) -> int:
     whole = integer(name, value)
     if whole not in (1, 2):
-        refuse(name, "1 or 2 (None switches it off)", value)
+        refuse(name, "1 or 2", value)
     return whole
 
 
@@ -125,11 +126,23 @@ def _added(name: str, key: Any, added: Any) -> float:
 
 
 def as_typed(error: ParameterError, typed: Mapping[str, Any]) -> ParameterError:
-    """The error of the core, which knows what is beyond all floats only as infinite."""
-    legal, got, seen = str(error).rpartition(", got ")
-    value = typed.get(legal.partition(" ")[0])
-    beyond = seen in ("inf", "-inf") and value not in (math.inf, -math.inf)
-    return ParameterError(f"{legal}{got}{shown(value)}") if beyond else error
+    """An error that says what ``None`` does, where that is a value, as other stacks have 0, 1 or -1 for it.
+
+    The core knows what is beyond all floats only as infinite: the value in its place is the one that was typed.
+    """
+    legal, got, seen = str(error).partition(", got ")
+    name = legal.partition(" ")[0]
+    if name in _UNSET and "None" not in legal:
+        legal += f" ({_UNSET[name]})"
+    if seen in ("inf", "-inf") and typed.get(name) not in (math.inf, -math.inf):
+        seen = shown(typed.get(name))
+    return ParameterError(legal + got + seen)
+
+
+def as_asked(message: str) -> str:
+    """A message about a parameter without what ``None`` does, which for the key of a request is something else."""
+    legal, got, seen = message.partition(", got ")
+    return re.sub(r" \(None .*\)$", "", legal) + got + seen
 
 
 _NUMBERS = (
@@ -141,7 +154,12 @@ _OPTIONAL_NUMBERS = (
     *("eta", "top_a", "tfs", "top_h", "xtc_probability", "adaptive_target", "dry_multiplier"),
     *(f"{penalty}_penalty" for penalty in PENALTIES),
 )
-_OPTIONAL_COUNTS = ("top_k", "no_repeat_ngram", "dry_window", *(f"{penalty}_window" for penalty in PENALTIES))
+_WINDOWS = ("dry_window", *(f"{penalty}_window" for penalty in PENALTIES))
+_OPTIONAL_COUNTS = ("top_k", "no_repeat_ngram", *_WINDOWS)
+_UNSET = {
+    **dict.fromkeys((*_OPTIONAL_NUMBERS, *_OPTIONAL_COUNTS, "mirostat"), "None switches it off"),
+    **dict.fromkeys(_WINDOWS, "None for no limit"),
+}
 
 SETTLE: Mapping[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(_NUMBERS, number),

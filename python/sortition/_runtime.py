@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from sortition import _native
-from sortition._checks import integer, shown
+from sortition._checks import integer, shown, utf8
 from sortition.errors import ParameterError
 
 __all__ = ["info", "set_num_threads"]
@@ -37,6 +37,15 @@ def set_num_threads(threads: int) -> None:
     """Spread the rows of one call over at most so many threads, in [1, 1024]; the default is one for every core.
 
     ``SORTITION_NUM_THREADS`` says the same for the whole run. No result depends on it.
+
+    >>> before = info()["threads"]
+    >>> set_num_threads(1)
+    >>> info()["threads"]
+    1
+    >>> set_num_threads(before)
+
+    Raises:
+        ParameterError: ``threads`` is not an integer in [1, 1024].
     """
     _native.set_num_threads(integer("threads", threads, least=1, most=MOST_THREADS))
 
@@ -57,6 +66,6 @@ def read_environment() -> None:
             raise ParameterError(msg)
         set_num_threads(int(digits))
     name = os.environ.get("SORTITION_ISA")
-    if name and not _native.select_isa(name):
-        msg = f"SORTITION_ISA must be one of {', '.join(_native.available())} on this CPU, got {name!r}"
+    if name and not _native.select_isa(utf8(name)):
+        msg = f"SORTITION_ISA must be one of {', '.join(_native.available())} on this CPU, got {shown(name)}"
         raise ParameterError(msg)

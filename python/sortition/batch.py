@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sortition import _native
-from sortition._checks import Words, integer, integers, is_masked, ordered, refuse
+from sortition._checks import integer, integers, ordered, place, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +105,7 @@ def sample_batch(
         None if rows is None else _indices(rows),
         None if logprobs is None else integer("logprobs", logprobs, least=0, below=2**32),
         on_error == "mark",
-        None if out is None else _out(out, len(samplers)),
+        None if out is None else place("out", out, np.int64, (len(samplers),)),
     )
     return Draws(tokens, errors) if details is None else Draws(tokens, errors, *details)
 
@@ -131,11 +131,3 @@ def _indices(rows: Any) -> list[int]:
         refuse("rows", legal, rows)
     indices: list[int] = array.tolist()
     return indices
-
-
-def _out(out: Any, count: int) -> npt.NDArray[np.int64]:
-    array = out if isinstance(out, np.ndarray) and not is_masked(out) else None
-    if array is None or array.dtype != np.int64 or array.shape != (count,) or not array.flags.carray:
-        got = f"{out.dtype} {out.shape}" if type(out) is np.ndarray else type(out).__name__
-        refuse("out", f"a writable, aligned, contiguous int64 array of shape ({count},)", Words(got))
-    return array

@@ -55,12 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         complain("the standard output is closed")
         return 1
-    for out in (sys.stdout, sys.stderr):
-        if hasattr(out, "reconfigure"):  # text is UTF-8 whatever the locale says
-            out.reconfigure(encoding="utf-8", errors="replace")
+    # Text is UTF-8, whatever the locale says.
+    for file, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "replace")):
+        if hasattr(file, "reconfigure"):
+            file.reconfigure(encoding="utf-8", errors=errors)
     code = 0
     try:
-        code = _parse_and_run(arguments)
+        code = _parse_and_run([_as_utf8(typed) for typed in sys.argv[1:]] if arguments is None else arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         code = NO_READER
@@ -76,7 +77,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parse_and_run(arguments: Sequence[str] | None) -> int:
+def _as_utf8(typed: str) -> str:
+    """An argument, which Python has read in the encoding of the locale."""
+    try:
+        return os.fsencode(typed).decode()
+    except UnicodeError:
+        return typed
+
+
+def _parse_and_run(arguments: Sequence[str]) -> int:
     try:
         code = app(args=arguments, prog_name="sortition", standalone_mode=False)
     except typer.Abort:  # what the parser makes of a Ctrl-C

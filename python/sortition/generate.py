@@ -142,6 +142,10 @@ def generate(
     >>> done = generate(model, [4], SamplingParams(temperature=0), max_tokens=3)
     >>> done.text, done.finish_reason
     ('React 是 什么', 'length')
+
+    Raises:
+        ParameterError: as `stream`; or `n` is not in [1, 65536].
+        ModelError: as `stream`; or `n` is above 1, and the model can neither `fork` nor `truncate`.
     """
     options = RunOptions.checked(
         stop=stop,

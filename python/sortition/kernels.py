@@ -2,7 +2,8 @@
 
 Scores may have any shape, and may come from NumPy or any library with DLPack, in host memory. float32, float16 and
 bfloat16 are read in place, and other real types are converted once. Half precision gives the results of the same
-numbers in float32. A score must be finite or -inf.
+numbers in float32. A score must be finite or -inf. A row must have a score; a table may have no rows, and then it
+has no results.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import numpy as np
 
 from sortition import _native
 from sortition._arrays import Logits, rows, scores
-from sortition._checks import integer, is_masked, number
-from sortition.errors import LogitsError, ParameterError
+from sortition._checks import integer, number, place
+from sortition.errors import LogitsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,10 +148,8 @@ def top_k(x: Logits, k: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.in
         LogitsError, NoCandidateError: as for :func:`argmax`.
         ParameterError: ``k`` is not an integer of at least 1.
     """
-    array = scores(x, "x")
-    if array.size == 0:
-        rows(array, "x")  # says what is missing
-    k = min(integer("k", k, least=1), array.shape[-1] if array.ndim else 1)
+    array = _filled(x)
+    k = min(integer("k", k, least=1), array.shape[-1])
     values, ids = _native.top_k(array, k)
     if array.ndim == 1:
         return values, ids
@@ -184,20 +183,15 @@ def top_p(x: Logits, p: float) -> npt.NDArray[np.int64] | Sequence[npt.NDArray[n
 
 
 def _pair(x: Logits, out: npt.NDArray[np.float32] | None) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
-    """The scores, of which there must be some, and an array for as many numbers, which shares no memory with them."""
-    array = scores(x, "x")
-    if array.ndim == 0 or array.shape[-1] == 0:
-        rows(array, "x")  # says what is missing
-    out = _out(out, array.shape)
+    """The scores, and an array for as many numbers, which shares no memory with them."""
+    array = _filled(x)
+    out = np.empty(array.shape, np.float32) if out is None else place("out", out, np.float32, array.shape)
     return array.copy() if np.may_share_memory(array, out) or not array.size else array, out
 
 
-def _out(out: npt.NDArray[np.float32] | None, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    if out is None:
-        return np.empty(shape, np.float32)
-    flags = out.flags if isinstance(out, np.ndarray) and not is_masked(out) else None
-    if flags is None or out.dtype != np.float32 or out.shape != shape or not flags.carray:
-        got = f"{out.dtype} {out.shape}" if type(out) is np.ndarray else type(out).__name__
-        msg = f"out must be a writable, aligned, contiguous float32 array of shape {shape}, got {got}"
-        raise ParameterError(msg)
-    return out
+def _filled(x: Logits) -> npt.NDArray[Any]:
+    """The scores, of which there must be some in a row; there may be no rows."""
+    array = scores(x, "x")
+    if array.ndim == 0 or array.shape[-1] == 0:
+        rows(array, "x")  # says what is missing
+    return array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, field, fields
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -40,10 +41,10 @@ class SamplingParams:
 
     >>> SamplingParams(temperature=0.7, top_k=50)
     SamplingParams(temperature=0.7, top_k=50)
-    >>> SamplingParams(top_p=1.5)
+    >>> SamplingParams(top_k=0)
     Traceback (most recent call last):
         ...
-    sortition.errors.ParameterError: top_p must be in (0, 1], got 1.5
+    sortition.errors.ParameterError: top_k must be at least 1 (None switches it off), got 0
 
     Attributes:
         temperature: divides the scores; 0 is greedy. Finite, at least 0.
@@ -119,12 +120,14 @@ class SamplingParams:
         allowed_ids: the only ids that are possible.
         min_tokens: the sampler's stop tokens are impossible until this many tokens are in the output.
         min_keep: every cut keeps at least this many candidates.
-        order: the names of all soft stages, each once, in the order in which they run; ``None`` for the default.
+        order: the names of all soft stages, each once, in the order in which they run; ``None`` for the default,
+            ``Profile.named("sortition").order``.
         readings: the variant definitions of other stacks that are in force, by name, see ``Profile``.
         seed: of all random numbers, in [0, 2^64); ``None`` takes one from the system, which the sampler shows.
 
     Raises:
         ParameterError: a value is outside its range; the message gives the name, the legal range and the value.
+        TypeError: a name that no parameter has; the message gives the one that may be meant.
     """
 
     temperature: float = 1.0
@@ -184,9 +187,9 @@ class SamplingParams:
 
     def __post_init__(self) -> None:
         typed = {name: getattr(self, name) for name in _rules.SETTLE}
-        for name, rule in _rules.SETTLE.items():
-            object.__setattr__(self, name, rule(name, typed[name]))
         try:
+            for name, rule in _rules.SETTLE.items():
+                object.__setattr__(self, name, rule(name, typed[name]))
             object.__setattr__(self, "_native", _native.Params(self._for_native()))
         except ParameterError as error:
             raise _rules.as_typed(error, typed) from None
@@ -232,10 +235,9 @@ class SamplingParams:
             **params: parameters by name; they prevail over the profile's.
 
         Raises:
-            ParameterError: no such profile; and as the class.
+            ParameterError, TypeError: no such profile; and as the class.
         """
         profile = Profile.named(name)
-        cls._know(params)
         own = {"order": profile.order, "readings": profile.readings, **profile.penalties}
         return cls(**{**own, **params})
 
@@ -317,7 +319,6 @@ class SamplingParams:
 
         profile = Profile.named(stack)
         request = _requests.read(profile, given, changes)
-        cls._know(changes)
         try:
             return cls.profile(stack, **{**request.values, **changes})
         except ParameterError as error:
@@ -326,14 +327,10 @@ class SamplingParams:
     @classmethod
     def _know(cls, names: Iterable[str]) -> None:
         """Raise the error for a name that no parameter has."""
-        known = [item.name for item in fields(cls) if item.init]
-        for name in names:
-            if name not in known:
-                from difflib import get_close_matches
+        if not _NAMES.issuperset(names):
+            from sortition import _unknown  # the tables of all stacks, which most programs never read
 
-                near = get_close_matches(name, known, 1)
-                msg = f"{name} is no parameter of SamplingParams" + (f": do you mean {near[0]}?" if near else "")
-                raise ParameterError(msg)
+            raise _unknown.error(next(name for name in names if name not in _NAMES), _NAMES)
 
     def to_dict(self) -> dict[str, Any]:
         """All parameters by name, but for ``processors``, which are no plain values.
@@ -379,6 +376,19 @@ def _refuse_change(_: SamplingParams, name: str, *__: Any) -> NoReturn:
     raise FrozenInstanceError(msg)
 
 
+def _knowing(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that says of a name that no parameter has which may be meant."""
+
+    @wraps(init)
+    def __init__(self: SamplingParams, *args: Any, **params: Any) -> None:  # noqa: N807 - it is one
+        SamplingParams._know(params)  # noqa: SLF001 - the same class
+        init(self, *args, **params)
+
+    return __init__
+
+
+_NAMES = {item.name for item in fields(SamplingParams) if item.init}
+SamplingParams.__init__ = _knowing(SamplingParams.__init__)  # type: ignore[method-assign]
 SamplingParams.__setattr__ = SamplingParams.__delattr__ = _refuse_change  # type: ignore[assignment,method-assign]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sortition import _native
-from sortition._checks import refuse
+from sortition._checks import refuse, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +53,6 @@ class Profile:
         """
         if not isinstance(name, str):
             refuse("profile", "a name", name)
-        fields = _native.profile(name)
+        fields = _native.profile(utf8(name))
         order, readings = tuple(fields.pop("order")), tuple(fields.pop("readings"))
         return cls(name=fields.pop("name"), order=order, readings=readings, penalties=fields)

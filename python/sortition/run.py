@@ -256,10 +256,16 @@ def _prompt_ids(tokenizer: Any, prompt: str | Iterable[int]) -> list[int]:
     if isinstance(prompt, str):
         try:
             prompt.encode()
-        except UnicodeEncodeError as error:
-            msg = f"prompt must be text that can be written in UTF-8: {error}"
-            raise ParameterError(msg) from None
-        ids = _ids_of("what tokenizer.encode returns", tokenizer.encode(prompt))
+        except UnicodeEncodeError:
+            refuse("prompt", "text that can be written in UTF-8", prompt)
+        try:
+            encoded = tokenizer.encode(prompt)
+        except ParameterError as error:
+            message = str(error)
+            if not message.startswith("text must "):  # as the tokenizers of this package call it
+                raise
+            raise ParameterError(message.replace("text", "prompt", 1)) from None
+        ids = _ids_of("what tokenizer.encode returns", encoded)
     else:
         legal = "text or a sequence of token ids"
         if isinstance(prompt, (bytes, bytearray, memoryview)):

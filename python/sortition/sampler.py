@@ -126,6 +126,9 @@ class Sampler:
 
         >>> Sampler(SamplingParams(top_k=2)).process([1.0, 3.0, 2.0])
         array([-inf,   3.,   2.], dtype=float32)
+
+        Raises:
+            LogitsError, NoCandidateError, ParameterError: as :meth:`sample`.
         """
         array = row(logits)
         out = np.empty(array.shape, np.float32)
@@ -200,13 +203,24 @@ class Sampler:
 
         How likely it was is not known here, so mirostat and adaptive-p go on with what they remembered before it.
 
+        >>> sampler = Sampler(SamplingParams(temperature=0, presence_penalty=5))
+        >>> sampler.accept(1)
+        >>> sampler.sample([1.0, 3.0, 2.0])
+        2
+
         Raises:
             ParameterError: if it is not in [0, 2^32).
         """
         self._native.accept(integer("token", token, least=0, below=2**32))
 
     def rollback(self, n: int) -> None:
-        """Take back the last ``n`` tokens.
+        """Take back the last ``n`` tokens, with what was remembered of them: the same draws again give the same tokens.
+
+        >>> sampler, logits = Sampler(SamplingParams(seed=7)), [0.5, 0.25, 0.125]
+        >>> tokens = [sampler.sample(logits) for _ in range(3)]
+        >>> sampler.rollback(2)
+        >>> [sampler.sample(logits) for _ in range(2)] == tokens[1:]
+        True
 
         Raises:
             ParameterError: if there are fewer.
@@ -229,7 +243,14 @@ class Sampler:
         return [self._with(native) for native in self._native.fork(count)]
 
     def reset(self) -> None:
-        """Back to the beginning of the output: the same coins again."""
+        """Back to the beginning of the output: the same coins again.
+
+        >>> sampler = Sampler(SamplingParams(seed=7))
+        >>> token = sampler.sample([0.5, 0.25, 0.125])
+        >>> sampler.reset()
+        >>> sampler.position, sampler.sample([0.5, 0.25, 0.125]) == token
+        (0, True)
+        """
         self._native.reset()
 
     def __copy__(self) -> Sampler:
@@ -349,7 +370,7 @@ def sample(logits: Logits, params: SamplingParams | None = None, **changes: Any)
 
     Raises:
         LogitsError: as for :meth:`Sampler.sample`, with the row.
-        ParameterError: a parameter outside its range.
+        ParameterError, TypeError: as for :class:`SamplingParams`.
     """
     if params is not None and not isinstance(params, SamplingParams):
         refuse("params", "SamplingParams", params)

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from sortition._checks import shown
-from sortition.errors import ParameterError
+from sortition._checks import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -175,14 +174,15 @@ def _checked(stop: Iterable[str] | str) -> tuple[str, ...]:
     try:
         items = iter((stop,) if isinstance(stop, str) else stop)
     except TypeError:
-        msg = f"stop must be strings, got {shown(stop)}"
-        raise ParameterError(msg) from None
+        refuse("stop", "a string, or a collection of strings", stop)
     strings = tuple(items)
     for index, string in enumerate(strings):
         if not isinstance(string, str):
-            msg = f"stop[{index}] must be a string, got {shown(string)}"
-            raise ParameterError(msg)
+            refuse(f"stop[{index}]", "a string", string)
         if not string:
-            msg = f"stop[{index}] must not be empty: an empty string would stop before the first token"
-            raise ParameterError(msg)
+            refuse(
+                f"stop[{index}]",
+                "a string that is not empty, as an empty one would stop before the first token",
+                string,
+            )
     return strings

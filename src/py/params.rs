@@ -4,6 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::processor::processor;
+use crate::error::quoted;
+use crate::stage::ordered;
 use crate::{Dry, Error, Params, Processor, Profile, Reach, Readings, Scope, Stage};
 
 /// Checked parameters, without the seed.
@@ -115,11 +117,6 @@ pub(super) fn values<'py>(py: Python<'py>, params: &Params) -> PyResult<Bound<'p
 const READINGS: &str = "among top_k_ties, typical_ties, typical_exceeds, floor_ties, top_h_whole, \
                         bad_words_output_only, greedy_after_cuts, xtc_or_nothing";
 
-/// As Python shows a name.
-fn quoted(name: &str) -> String {
-    format!("'{name}'")
-}
-
 fn dry((base, allowed_length, window, breakers): DryTuple) -> Dry {
     Dry { base, allowed_length, window: window.map(|window| usize::try_from(window).unwrap_or(usize::MAX)), breakers }
 }
@@ -148,9 +145,7 @@ fn unknown(_: Vec<Processor>) -> Vec<Py<PyAny>> {
 }
 
 fn order(names: Option<Vec<String>>) -> Result<Option<Vec<Stage>>, Error> {
-    let unknown = |name: &str| Error::Range { name: "order", range: "every soft stage once", value: quoted(name) };
-    let stage = |name: String| Stage::named(&name).ok_or_else(|| unknown(&name));
-    names.map(|names| names.into_iter().map(stage).collect()).transpose()
+    names.map(|names| ordered(names.iter().map(String::as_str))).transpose()
 }
 
 fn order_names(order: Option<Vec<Stage>>) -> Option<Vec<String>> {

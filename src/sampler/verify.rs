@@ -110,8 +110,8 @@ impl Sampler {
         let vocab = self.vocabulary(row)?.len();
         if logits.len() < vocab || (self.vocab_size.is_none() && logits.len() > vocab) {
             let what = match self.vocab_size {
-                Some(size) => format!("{} scores where there must be at least {size} (vocab_size)", logits.len()),
-                None => format!("{} scores where rows have {}", logits.len(), row.len()),
+                Some(size) => format!("a row must have at least {size} scores (vocab_size), got {}", logits.len()),
+                None => format!("a row must have {} scores, as rows have, got {}", row.len(), logits.len()),
             };
             return Err(Error::Draft { row: None, token: None, what });
         }

@@ -317,10 +317,14 @@ def test_the_same_sampler_twice_is_refused() -> None:
         ({"logprobs": 41}, st.ParameterError, "logprobs must be at most .*, got 41 with a vocabulary of 40"),
         ({"logprobs": -1}, st.ParameterError, "logprobs must be an integer in"),
         ({"on_error": "ignore"}, st.ParameterError, "on_error must be 'raise' or 'mark', got 'ignore'"),
-        ({"out": np.zeros(4, np.int32)}, st.ParameterError, r"out must be .* int64 array of shape \(4,\), got int32"),
-        ({"out": np.zeros(3, np.int64)}, st.ParameterError, r"out must be .*, got int64 \(3,\)"),
-        ({"out": np.zeros(8, np.int64)[::2]}, st.ParameterError, "out must be a writable, aligned, contiguous int64"),
-        ({"out": _read_only(np.zeros(4, np.int64))}, st.ParameterError, "out must be a writable"),
+        (
+            {"out": np.zeros(4, np.int32)},
+            st.ParameterError,
+            r"out must be .* int64 array of shape \(4,\), got one of dtype int32",
+        ),
+        ({"out": np.zeros(3, np.int64)}, st.ParameterError, r"out must be .*, got one of shape \(3,\)"),
+        ({"out": np.zeros(8, np.int64)[::2]}, st.ParameterError, r"out must be .*, got one with strides \(16,\)"),
+        ({"out": _read_only(np.zeros(4, np.int64))}, st.ParameterError, "out must be .*, got one that is read-only"),
         ({"out": [0, 0, 0, 0]}, st.ParameterError, "out must be .*, got list"),
     ],
 )

@@ -62,6 +62,7 @@ BAD_SETTINGS = [
     ("SORTITION_NUM_THREADS", "many", r"SORTITION_NUM_THREADS must be an integer in \[1, 1024\], got 'many'"),
     ("SORTITION_NUM_THREADS", "0", r"SORTITION_NUM_THREADS must be an integer in \[1, 1024\], got '0'"),
     ("SORTITION_ISA", "mmx", "SORTITION_ISA must be one of .* on this CPU, got 'mmx'"),
+    *([] if os.name == "nt" else [("SORTITION_ISA", "\udcff", r"SORTITION_ISA must be .*, got '\\udcff'")]),
 ]
 
 
@@ -184,3 +185,19 @@ def test_alone_it_says_how_it_is_used(command):
     assert (code, err) == (2, "")
     assert out.rstrip() == ended([*command, "--help"])[1].rstrip()
     assert "Usage: sortition [OPTIONS] COMMAND [ARGS]..." in out
+
+
+LOCALES = {
+    "C": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "ISO 8859-1": {"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"},
+}
+
+
+@pytest.mark.parametrize("prompt", ["今天😀", "-"])
+@pytest.mark.parametrize("locale", LOCALES)
+def test_text_is_utf_8_whatever_the_locale_says(locale, prompt):
+    """That of the arguments, of the standard input, and what is printed. The program itself must be ASCII there."""
+    program = SCRIPTED.format(before="pass").replace('["好"]', ascii(["今天😀"]))
+    command = [sys.executable, "-c", program, "generate", prompt, "--temperature", "0", "--max-tokens", "2"]
+    code, out, _ = ended(command, input="今天😀".encode(), env={**os.environ, **LOCALES[locale]})
+    assert (code, out.strip()) == (0, "今天😀今天😀")

@@ -83,6 +83,20 @@ def test_no_rows_have_their_shape(shape: tuple[int, ...]) -> None:
     assert sortition.softmax(none).shape == sortition.log_softmax(none).shape == shape
     assert sortition.argmax(none).shape == sortition.entropy(none).shape == shape[:-1]
     assert sortition.softmax(none, out=none) is none
+    for k in (1, 2, 9):
+        expected = np.sort(none, axis=-1)[..., :k]
+        for part, dtype in zip(sortition.top_k(none, k), (np.float32, np.int64), strict=True):
+            assert (part.shape, part.dtype) == (expected.shape, dtype)
+
+
+def test_of_no_rows_there_is_no_nucleus_and_no_token() -> None:
+    """Whatever they would have been like."""
+    for none in (np.zeros((0, 5), np.float32), np.zeros((0, 5)), np.zeros((6, 10), np.float16)[:0, ::2]):
+        assert sortition.top_p(none, 0.5) == []
+        tokens = sortition.sample(none, top_k=2)
+        assert (tokens.shape, tokens.dtype) == ((0,), np.int64)
+        with pytest.raises(sortition.ParameterError, match=r"^k must be"):
+            sortition.top_k(none, 0)
 
 
 @given(row=finite_logits(), temperature=st.sampled_from([0.1, 0.5, 1.0, 2.0, 100.0]))

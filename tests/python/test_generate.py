@@ -228,7 +228,7 @@ def test_min_tokens_holds_off_the_end_token_and_the_stop_string():
         ("", {}, ParameterError, "prompt must hold at least one token, got ''"),
         ([-1], {}, ParameterError, r"prompt\[0\] must be a token id .* got -1"),
         ("\udcff", {}, ParameterError, "prompt must be text that can be written in UTF-8"),
-        ([0], {"stop": [""]}, ParameterError, r"stop\[0\] must not be empty"),
+        ([0], {"stop": [""]}, ParameterError, r"stop\[0\] must be a string that is not empty"),
         ([0], {"max_tokens": 0}, ParameterError, "max_tokens must be an integer of at least 1, got 0"),
         ([0], {"deadline": "1"}, ParameterError, "deadline must be a number, got '1'"),
         ([0], {"stop_tokens": [0.5]}, ParameterError, r"stop_tokens\[0\] must be a token id"),

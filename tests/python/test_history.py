@@ -148,11 +148,11 @@ def test_the_stage_that_left_nothing_is_named() -> None:
 
 REFUSED = {
     "no_repeat_ngram must be at least 1 (None switches it off), got 0": {"no_repeat_ngram": 0},
-    "no_repeat_ngram must be an integer, got 2.5": {"no_repeat_ngram": 2.5},
-    "dry_multiplier must be finite, got inf": {"dry_multiplier": float("inf")},
+    "no_repeat_ngram must be an integer (None switches it off), got 2.5": {"no_repeat_ngram": 2.5},
+    "dry_multiplier must be finite (None switches it off), got inf": {"dry_multiplier": float("inf")},
     "dry_base must be finite and at least 1, got 0.5": {"dry_base": 0.5},
     "dry_allowed_length must be at least 1, got 0": {"dry_allowed_length": 0},
-    "dry_window must be at least 1 (None switches it off), got 0": {"dry_window": 0},
+    "dry_window must be at least 1 (None for no limit), got 0": {"dry_window": 0},
     "bad_words must be sequences of at least one token, got an empty one": {"bad_words": [[1], []]},
     "dry_breakers must be sequences of at least one token, got an empty one": {"dry_breakers": [[]]},
     "bad_words must be a collection of sequences of token ids, got [1, 2]": {"bad_words": [1, 2]},

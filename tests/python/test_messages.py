@@ -6,6 +6,7 @@ import array
 import dataclasses
 import decimal
 import fractions
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 import sortition as st
 from refusals import HUGE, INF, NAN, ROW
-from sortition import ParameterError, Sampler, SamplingParams, SortitionError
+from sortition import ParameterError, Sampler, SamplingParams, ScriptedModel, SortitionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +49,7 @@ TEXTS: tuple[Any, ...] = (
     "all",
     "字",
     "😀",
+    "\ud800",
     _Text("all"),
     b"",
     b"1",
@@ -55,7 +57,23 @@ TEXTS: tuple[Any, ...] = (
     memoryview(b"12"),
 )
 COLLECTIONS: tuple[Any, ...] = (
-    *((), [], {}, set(), frozenset(), range(0), range(3), [[]], [()], [{}], [[[1]]], ((1,), (2,)), [1, [2]], ["ab"]),
+    *(
+        (),
+        [],
+        {},
+        set(),
+        frozenset(),
+        range(0),
+        range(3),
+        [[]],
+        [()],
+        [{}],
+        [[[1]]],
+        ((1,), (2,)),
+        [1, [2]],
+        ["ab"],
+        ["\ud800"],
+    ),
     *([None], [True], ["a"], [b"a"], [1.0], [1.5], [-1], [2**32], [2**64], [10**400], [NAN], [10**5000]),
     *([[1, -1]], [[1.5]], [[None]], [["a"]], [[2**32]], [[10**5000]], [{1: 2}]),
     *({1: 2}, {1: {2: 3}}, {"a": 1}, {None: 1}, {2**32: 1}, {-1: 1}, {1.0: 2}, {True: 1}, {10**5000: 1}),
@@ -86,7 +104,10 @@ def refusal(call: Callable[[Any], Any], value: Any) -> SortitionError | None:
 def complains(error: SortitionError, name: str) -> bool:
     """Whether the message says the name, what is legal, and what was given, and is no longer than a few lines."""
     text = str(error)
-    return text.startswith(f"{name} must") and ", got " in text and len(text) < 400
+    return (
+        re.match(rf"(row \d+: )?({name})(\[\d+\]|: a row)? (must .*, got |names token \d+, .* must )", text) is not None
+        and len(text) < 400
+    )
 
 
 @pytest.mark.filterwarnings("error")
@@ -157,6 +178,10 @@ def sampler() -> Sampler:
     return Sampler(SamplingParams(seed=1), prompt=[1])
 
 
+def model() -> ScriptedModel:
+    return ScriptedModel.from_pieces(["你", "好", "字", "😀"])
+
+
 ARGUMENTS: dict[str, list[Callable[[Any], Any]]] = {
     "x": [st.argmax, st.softmax, st.log_softmax, st.logsumexp, st.entropy, lambda v: st.top_k(v, 2)],
     "temperature": [lambda v: st.softmax(ROW, temperature=v)],
@@ -167,9 +192,13 @@ ARGUMENTS: dict[str, list[Callable[[Any], Any]]] = {
         lambda v: st.log_softmax(ROW, out=v),
         lambda v: st.sample_batch(TABLE, [sampler(), sampler()], out=v),
     ],
-    "params": [lambda v: st.sample(ROW, v), Sampler],
+    "params": [lambda v: st.sample(ROW, v), Sampler, lambda v: st.stream(model(), [0], v)],
     "samplers": [lambda v: st.sample_batch(TABLE, v)],
+    "rows": [lambda v: sampler().verify(v, [0])],
+    "draft|rows": [lambda v: sampler().verify(TABLE, v)],
+    "draft_logits": [lambda v: sampler().verify(TABLE, [1], v)],
     "mask": [
+        lambda v: sampler().verify(TABLE, [1], mask=v),
         lambda v: sampler().sample(ROW, mask=v),
         lambda v: sampler().process(ROW, mask=v),
         lambda v: st.sample_batch(TABLE, [sampler(), sampler()], mask=v),
@@ -179,12 +208,43 @@ ARGUMENTS: dict[str, list[Callable[[Any], Any]]] = {
         lambda v: st.sample_batch(TABLE, [sampler(), sampler()], logprobs=v),
     ],
     "on_error": [lambda v: st.sample_batch(TABLE, [sampler(), sampler()], on_error=v)],
-    "prompt": [lambda v: Sampler(SamplingParams(), prompt=v)],
-    "stop_tokens": [lambda v: Sampler(SamplingParams(), stop_tokens=v)],
+    "prompt": [lambda v: Sampler(SamplingParams(), prompt=v), lambda v: st.stream(model(), v)],
+    "prompt_ids": [lambda v: st.decode(model(), v, sampler())],
+    "stop_tokens": [
+        lambda v: Sampler(SamplingParams(), stop_tokens=v),
+        lambda v: st.decode(model(), [0], sampler(), stop_tokens=v),
+        lambda v: st.stream(model(), [0], stop_tokens=v),
+    ],
+    "model": [lambda v: st.decode(v, [0], sampler()), lambda v: st.stream(v, "你"), st.load],
+    "sampler": [lambda v: st.decode(model(), [0], v)],
+    "stop": [lambda v: st.stream(model(), [0], stop=v), lambda v: st.generate(model(), [0], stop=v)],
+    "max_tokens": [
+        lambda v: st.decode(model(), [0], sampler(), max_tokens=v),
+        lambda v: st.generate(model(), [0], max_tokens=v),
+    ],
+    "deadline": [
+        lambda v: st.decode(model(), [0], sampler(), deadline=v),
+        lambda v: st.generate(model(), [0], deadline=v),
+    ],
+    "cancel": [
+        lambda v: st.decode(model(), [0], sampler(), cancel=v),
+        lambda v: st.generate(model(), [0], cancel=v),
+    ],
+    "text": [model().tokenizer.encode],
+    "tokens": [lambda v: model().forward(v)],
+    "pieces": [st.PieceTokenizer, ScriptedModel.from_pieces],
+    "eos": [lambda v: st.PieceTokenizer(["你"], eos=v), lambda v: ScriptedModel.from_pieces(["你"], eos=v)],
+    "scores": [ScriptedModel],
+    "profile": [st.Profile.named, SamplingParams.profile],
+    "state": [Sampler.from_bytes],
     "vocab_size": [lambda v: Sampler(SamplingParams(), vocab_size=v)],
     "stream": [lambda v: Sampler(SamplingParams(), stream=v)],
     "token": [lambda v: sampler().accept(v)],
-    "n": [lambda v: sampler().rollback(v), lambda v: sampler().fork(v)],
+    "n": [
+        lambda v: sampler().rollback(v),
+        lambda v: sampler().fork(v),
+        lambda v: st.generate(model(), [0], n=v),
+    ],
 }
 
 
@@ -197,6 +257,29 @@ def test_an_argument_is_taken_or_refused_in_its_own_name(name: str) -> None:
                 value = value.copy()  # noqa: PLW2901 - the next one gets it as it was
             error = refusal(call, value)
             assert error is None or complains(error, name) or getattr(error, "token", None) is not None, f"{error}"
+
+
+SOFT = st.Profile.named("sortition").order
+
+
+@pytest.mark.parametrize(
+    ("order", "wrong"),
+    [
+        ((), f"missing: {', '.join(SOFT)}"),
+        (SOFT[2:], "missing: logit_bias, custom"),
+        ((*SOFT, "dry", "xtc", "dry"), "twice: dry, xtc"),
+        ((*SOFT, "typical_p", "温度"), "unknown: 'typical_p', '温度'"),
+        ((*SOFT, *"abcde", "f" * 99), "unknown: 'a', 'b', 'c', 3 more"),
+        ((*SOFT, "f" * 99), f"unknown: '{'f' * 40}…'"),
+        (("mask", *SOFT, "mask", "mirostat"), "not to be moved: mask, mirostat"),
+        (("mask", *SOFT[:-1], "dry", "top-p"), "unknown: 'top-p'; not to be moved: mask; twice: dry; missing: xtc"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_order_that_is_none_is_told_all_that_is_wrong_with_it(order: Any, wrong: str) -> None:
+    """What is no stage, what may not be in an order, what is there twice, and what is missing."""
+    error = refusal(lambda value: SamplingParams(order=value), order)
+    assert str(error) == f"order must be every soft stage once, got {wrong}"
 
 
 @pytest.mark.parametrize("rows", [[2**63], [2], [-1], [1.5], ["0"], [[0]], "0", 0, None, {0}, {0: 0}], ids=str)
@@ -213,6 +296,37 @@ def test_no_scores_at_all_are_called_by_the_name_of_the_argument(function: Calla
     """The functions call it x."""
     with pytest.raises(st.LogitsError, match=r"^x must have at least one score .*, got shape \(0,\)"):
         function([])
+
+
+def _read_only() -> np.ndarray[Any, Any]:
+    array = np.zeros(4, np.float32)
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize(
+    ("out", "failed"),
+    [
+        ([0.0] * 4, "list"),
+        (np.zeros(3, np.float32), "one of shape (3,)"),
+        (np.zeros((1, 4), np.float32), "one of shape (1, 4)"),
+        (np.zeros(4), "one of dtype float64"),
+        (np.zeros(4, ">f4"), "one of dtype >f4"),
+        (np.zeros(8, np.float32)[::2], "one with strides (8,)"),
+        (np.zeros(17, np.uint8)[1:].view(np.float32), "one that is not aligned"),
+        (_read_only(), "one that is read-only"),
+        (
+            np.broadcast_to(np.float64(0), 3),
+            "one of dtype float64, of shape (3,), with strides (0,), that is read-only",
+        ),
+    ],
+    ids=str,
+)
+def test_an_out_that_cannot_be_used_is_told_every_condition_that_it_does_not_meet(out: Any, failed: str) -> None:
+    """And no other."""
+    legal = "a writable, aligned, contiguous float32 array of shape (4,)"
+    for call in ARGUMENTS["out"][:2]:
+        assert str(refusal(call, out)) == f"out must be {legal}, got {failed}"
 
 
 @pytest.mark.parametrize("call", ARGUMENTS["out"])

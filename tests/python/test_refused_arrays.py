@@ -144,7 +144,7 @@ def test_no_row_is_no_token() -> None:
 def test_the_width_of_the_drafts_scores_is_held_to_the_vocabulary() -> None:
     """Which may be less than a padded head."""
     sampler = Sampler(vocab_size=3)
-    with pytest.raises(LogitsError, match=r"draft_logits: 2 scores where there must be at least 3 \(vocab_size\)"):
+    with pytest.raises(LogitsError, match=r"draft_logits: a row must have at least 3 scores \(vocab_size\), got 2"):
         sampler.verify(ROWS, [1], ROWS[:1, :2])
     assert sampler.position == 0
     assert len(sampler.verify(ROWS, [1], ROWS[:1, :3])) > 0

@@ -73,7 +73,7 @@ def test_probabilities_become_their_logarithms():
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        (lambda: ScriptedModel(ROWS).forward([]), ModelError, "forward needs at least one token"),
+        (lambda: ScriptedModel(ROWS).forward([]), ParameterError, "tokens must be at least one token id, got "),
         (lambda: ScriptedModel([]).forward([0]), ModelError, "the script has 0 rows, and row 0 was asked for"),
         (lambda: ScriptedModel(ROWS).truncate(1), ParameterError, r"length must be in \[0, 0\], got 1"),
         (
@@ -81,7 +81,11 @@ def test_probabilities_become_their_logarithms():
             ParameterError,
             "probabilities must be 0 or more, got -0.1",
         ),
-        (lambda: PieceTokenizer(["今天"]).encode("今年"), ParameterError, "no piece fits '今年'"),
+        (
+            lambda: PieceTokenizer(["今天"]).encode("今年"),
+            ParameterError,
+            "text must be made of the pieces, got '今年', which begins with none",
+        ),
         (lambda: load("gpt-17"), ParameterError, "model must be one of 'smollm2', got 'gpt-17'"),
         (lambda: load(["smollm2"]), ParameterError, r"model must be one of 'smollm2', got \['smollm2'\]"),
         (lambda: ScriptedModel(None), ParameterError, "scores must be a function, or a sequence of rows, got None"),

@@ -131,12 +131,12 @@ def test_the_automaton_is_no_larger_than_the_strings():
 @pytest.mark.parametrize(
     ("stop", "message"),
     [
-        ([""], r"stop\[0\] must not be empty"),
-        ("", r"stop\[0\] must not be empty"),
-        (["a", ""], r"stop\[1\] must not be empty"),
+        ([""], r"stop\[0\] must be a string that is not empty, .*, got ''"),
+        ("", r"stop\[0\] must be a string that is not empty"),
+        (["a", ""], r"stop\[1\] must be a string that is not empty"),
         ([b"a"], r"stop\[0\] must be a string, got b'a'"),
         ([None], r"stop\[0\] must be a string, got None"),
-        (7, r"stop must be strings, got 7"),
+        (7, r"stop must be a string, or a collection of strings, got 7"),
     ],
 )
 def test_a_stop_that_is_none_is_refused(stop, message):

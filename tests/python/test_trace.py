@@ -182,28 +182,6 @@ def test_a_greedy_plan_ends_with_the_temperature() -> None:
     assert sampler.sample(np.log([0.5, 0.3, 0.15, 0.05])) == 2
 
 
-ORDER = Profile.named("sortition").order
-
-
-@pytest.mark.parametrize(
-    ("order", "words"),
-    [
-        (ORDER[1:], ["order", "no logit_bias"]),
-        ((*ORDER, "top_k"), ["order", "top_k twice"]),
-        ((*ORDER, "温度"), ["order", "温度"]),
-        ((*ORDER, "mask"), ["order", "mask", "cannot be moved"]),
-        ([], ["order", "no logit_bias, custom"]),
-        ("temperature", ["order", "names"]),
-        ([1], ["order", "names"]),
-    ],
-)
-def test_an_order_that_is_no_permutation_is_refused(order: object, words: list[str]) -> None:
-    """The message names the parameter, and the stage that is too much or missing."""
-    with pytest.raises(ParameterError) as caught:
-        SamplingParams(order=order)
-    assert all(word in str(caught.value) for word in words)
-
-
 def test_an_unknown_reading_or_profile_is_refused() -> None:
     """The message has the name, and the names that there are."""
     with pytest.raises(ParameterError, match=r"readings must be .*top_k_ties.*'ties'"):

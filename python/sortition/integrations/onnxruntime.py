@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition.errors import ModelError, ParameterError
+from sortition._checks import integer, refuse
+from sortition.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,10 +67,13 @@ class OnnxModel:
         return rows if all else rows[-1]
 
     def truncate(self, length: int) -> None:
-        """Forget all but the first `length` tokens."""
-        if not 0 <= length <= self._length:
-            msg = f"length must be in [0, {self._length}], got {length}"
-            raise ParameterError(msg)
+        """Forget all but the first `length` tokens.
+
+        Raises:
+            ParameterError: `length` is not in [0, length of the context].
+        """
+        if not 0 <= integer("length", length) <= self._length:
+            refuse("length", f"in [0, {self._length}]", length)
         self._past = {name: values[:, :, :length] for name, values in self._past.items()}
         self._length = length
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition.errors import ParameterError
+from sortition._checks import integer, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,9 +44,12 @@ class GenaiModel:
         return last
 
     def truncate(self, length: int) -> None:
-        """Forget all but the first `length` tokens."""
+        """Forget all but the first `length` tokens.
+
+        Raises:
+            ParameterError: `length` is not in [0, length of the context].
+        """
         held = self._generator.token_count()
-        if not 0 <= length <= held:
-            msg = f"length must be in [0, {held}], got {length}"
-            raise ParameterError(msg)
+        if not 0 <= integer("length", length) <= held:
+            refuse("length", f"in [0, {held}]", length)
         self._generator.rewind_to(length)

@@ -67,7 +67,11 @@ class BpeTokenizer:
         return ids
 
     def token_bytes(self, token: int) -> bytes:
-        """The bytes of the token; the name, if it is a special one."""
+        """The bytes of the token; the name, if it is a special one.
+
+        Raises:
+            ParameterError: there is no such token.
+        """
         if not 0 <= integer("token", token) < len(self._names):
             refuse("token", f"in [0, {len(self._names)})", token)
         name = self._names[token]

@@ -146,7 +146,11 @@ class LlamaModel:
         return np.concatenate(rows) if all else rows[-1][0]
 
     def truncate(self, length: int) -> None:
-        """Forget all but the first `length` tokens."""
+        """Forget all but the first `length` tokens.
+
+        Raises:
+            ParameterError: `length` is not in [0, length of the context].
+        """
         if not 0 <= integer("length", length) <= self._length:
             refuse("length", f"in [0, {self._length}]", length)
         self._length = length

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sortition._checks import integer, refuse, shown
+from sortition._checks import Words, integer, refuse, shown
 from sortition.errors import ModelError, ParameterError
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ class ScriptedModel:
 
         >>> ScriptedModel.from_probabilities([[0.0, 1.0]]).forward([0])
         array([-inf,   0.], dtype=float32)
+
+        Raises:
+            ParameterError: a row is no row of numbers, or has one below 0.
         """
         return cls([_log(row) for row in _rows("rows", rows, "a sequence of rows", np.float64)], tokenizer=tokenizer)
 
@@ -81,6 +84,9 @@ class ScriptedModel:
         >>> model = ScriptedModel.from_pieces(["你", "好"])
         >>> [int(model.forward([token]).argmax()) for token in (2, 0, 1)]
         [0, 1, 2]
+
+        Raises:
+            ParameterError: as :class:`PieceTokenizer`, or there is no end token.
         """
         tokenizer = PieceTokenizer(pieces, eos=eos)
         ends = len(tokenizer.eos_ids)
@@ -108,14 +114,18 @@ class ScriptedModel:
         return self._context
 
     def forward(self, tokens: Sequence[int], *, all: bool = False) -> Scores:  # noqa: A002 - the protocol's word
-        """Append `tokens`; the scores after the last of them, or after each of them with `all`."""
+        """Append `tokens`; the scores after the last, shape `(vocab,)`, or with `all` after each, `(tokens, vocab)`.
+
+        Raises:
+            ParameterError: no tokens, or what is no id.
+            ModelError: the script is at its end, or the function returned no row of scores.
+        """
         ids = tuple(
             integer(f"tokens[{at}]", token, least=0)
             for at, token in enumerate(_listed("tokens", "a sequence of token ids", tokens))
         )
         if not ids:
-            msg = "forward needs at least one token, got none"
-            raise ModelError(msg)
+            refuse("tokens", "at least one token id", tokens)
         start = len(self._context)
         self._context += ids
         self.calls.append(self._context[start:])
@@ -127,7 +137,11 @@ class ScriptedModel:
         return np.stack([self._row(self._context[:end]) for end in ends])
 
     def truncate(self, length: int) -> None:
-        """Forget all but the first `length` tokens; the script goes back with them."""
+        """Forget all but the first `length` tokens; the script goes back with them.
+
+        Raises:
+            ParameterError: `length` is not in [0, length of the context].
+        """
         if not 0 <= integer("length", length) <= len(self._context):
             refuse("length", f"in [0, {len(self._context)}]", length)
         self._context = self._context[:length]
@@ -211,14 +225,21 @@ class PieceTokenizer:
         return self._table[token]
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`; a part that no piece fits is a `ParameterError`."""
+        """The ids of `text`.
+
+        Raises:
+            ParameterError: `text` is no text, or has a part that no piece fits.
+        """
         data, ids, at = _utf8("text", text), [], 0
         best_first = sorted(range(len(self._pieces)), key=lambda index: -len(self._pieces[index]))
         while at < len(data):
             token = next((i for i in best_first if self._pieces[i] and data.startswith(self._pieces[i], at)), None)
             if token is None:
-                msg = f"no piece fits {data[at:].decode(errors='replace')!r}"
-                raise ParameterError(msg)
+                refuse(
+                    "text",
+                    "made of the pieces",
+                    Words(f"{shown(data[at:].decode(errors='replace'))}, which begins with none"),
+                )
             ids.append(token)
             at += len(self._pieces[token])
         return ids
