@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from table import Case
 
 REASONS = {
-    "argmax": "NaN is looked for, and each block's largest score is kept; arrays in and out of a call cost half a µs",
+    "argmax": "NaN is looked for, and each block's largest score is kept",
     "softmax": "an exponential within 2 ulp",
     "top_k=50": "arrays in and out of a call cost 1 µs, whatever the vocabulary",
     "temperature=0.8": "an exponential within 2 ulp",

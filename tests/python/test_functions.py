@@ -89,6 +89,28 @@ def test_no_rows_have_their_shape(shape: tuple[int, ...]) -> None:
             assert (part.shape, part.dtype) == (expected.shape, dtype)
 
 
+def test_one_row_gives_a_number_and_several_an_array_of_their_shape() -> None:
+    """However the scores arrive: in place, strided, of another type, as lists."""
+    table = np.array([[0.0, 3.0, 1.0, 2.0], [5.0, 0.0, 0.0, 0.0]], np.float32)
+    forms = [
+        table,
+        table.astype(np.float64),
+        np.repeat(table, 2, axis=1)[:, ::2],
+        table.astype(np.float16),
+        table.tolist(),
+    ]
+    for rows in forms:
+        best = sortition.argmax(rows[0])
+        assert (type(best), best) == (int, 1)
+        for function, kind in ((sortition.argmax, np.int64), (sortition.entropy, np.float64)):
+            one = function(rows[0])
+            several = function(rows)
+            assert (type(one), several.shape, several.dtype) == (kind(0).item().__class__, (2,), kind)
+            assert several.tolist() == [one, function(rows[1])]
+            deep = function([rows, rows, rows])
+            assert (deep.shape, deep.dtype, deep[2].tolist()) == ((3, 2), kind, several.tolist())
+
+
 def test_of_no_rows_there_is_no_nucleus_and_no_token() -> None:
     """Whatever they would have been like."""
     for none in (np.zeros((0, 5), np.float32), np.zeros((0, 5)), np.zeros((6, 10), np.float16)[:0, ::2]):

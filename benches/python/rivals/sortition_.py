@@ -23,7 +23,8 @@ def prepare(task: Task) -> Callable[[], Any]:
     """A call that does the work, and returns the answer."""
     match task.operation.name:
         case "argmax":
-            return lambda: sortition.argmax(task.x)
+            argmax, row = sortition.argmax, task.x[0]
+            return (lambda: [argmax(row)]) if task.rows == 1 else lambda: argmax(task.x)
         case "softmax":
             out = np.empty(task.x.shape, np.float32)
             return lambda: sortition.softmax(task.x, out=out)
