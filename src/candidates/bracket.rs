@@ -34,18 +34,21 @@ impl Candidates<'_> {
     /// Cuts a flat row, in which what is `heavy`, if that is known, is not enough. Returns `false`, and changes only the
     /// total, if a sample misled.
     pub(super) fn keep_flat(&mut self, p: f64, min_keep: usize, heavy: Option<Heavy>) -> bool {
+        // A second pass is much cheaper than all else that finds the cut.
+        [CONFIDENCE, 4.0 * CONFIDENCE].into_iter().any(|confidence| self.keep_sampled(p, min_keep, heavy, confidence))
+    }
+
+    /// The same, by a bracket that allows for so many standard errors of a sample.
+    fn keep_sampled(&mut self, p: f64, min_keep: usize, heavy: Option<Heavy>, confidence: f64) -> bool {
         let (bound, heavy) = heavy.map_or((f32::INFINITY, 0.0), |heavy| (heavy.bound, heavy.mass));
         let target = Target::Nucleus { p, heavy };
-        // A second pass is much cheaper than all else that finds the cut.
-        [CONFIDENCE, 4.0 * CONFIDENCE].into_iter().any(|confidence| {
-            let base = Base::new(self.temperature);
-            let row = scores(self.input, self.store, self.view);
-            let sample = Sample { kernels: self.kernels, base, max: self.max, floats: &mut self.scratch.floats };
-            // No weight is above two, relative to an even power next to that of the largest.
-            let aim = Aim { target, range: [2.0, 0.0], confidence };
-            let bracket = sample.bracket(row, bound, SAMPLE, aim);
-            bracket.is_some_and(|bracket| self.keep_bracketed(bracket, p, min_keep))
-        })
+        let base = Base::new(self.temperature);
+        let row = scores(self.input, self.store, self.view);
+        let sample = Sample { kernels: self.kernels, base, max: self.max, floats: &mut self.scratch.floats };
+        // No weight is above two, relative to an even power next to that of the largest.
+        let aim = Aim { target, range: [2.0, 0.0], confidence };
+        let bracket = sample.bracket(row, bound, SAMPLE, aim);
+        bracket.is_some_and(|bracket| self.keep_bracketed(bracket, p, min_keep))
     }
 
     /// The same, by a bracket.
@@ -182,7 +185,7 @@ impl Candidates<'_> {
 }
 
 /// Whether all scores are the same: then no bracket is narrower.
-fn are_equal(kernels: &Kernels, scores: &[f32]) -> bool {
+pub(super) fn are_equal(kernels: &Kernels, scores: &[f32]) -> bool {
     let first = scores[0];
     scores.last() == Some(&first)
         && kernels.count(scores, first) == scores.len()
@@ -196,4 +199,37 @@ fn above(parts: &[Part]) -> f64 {
 /// How many scores are inside.
 fn count(parts: &[Part]) -> usize {
     parts.last().map_or(0, |part| part.end as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::take;
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    /// A row that is not as its sample says: of that every eighth score is lifted if it is low, which makes some six standard
+    /// errors.
+    #[test]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "places, which came as scores")]
+    fn a_wider_bracket_holds_what_a_narrow_one_misses() {
+        let places: Vec<f32> = (0..60_000_u16).map(f32::from).collect();
+        let uniform = |at: u32| f32::from(u16::try_from(at * 40_503 % 8_191).unwrap()) / 8_191.0;
+        for kernels in available() {
+            let mut sample = vec![0.0; SAMPLE];
+            take(kernels, (&places).into(), &mut sample);
+            let mut row: Vec<f32> = (0..60_000).map(uniform).collect();
+            for at in sample.iter().step_by(8) {
+                let score = &mut row[*at as usize];
+                *score += if *score < 0.5 { 0.5 } else { 0.0 };
+            }
+            let keeps = |keep: fn(&mut Candidates<'_>) -> bool| {
+                with_workspace(|workspace| {
+                    keep(&mut Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores"))
+                })
+            };
+            assert!(!keeps(|candidates| candidates.keep_sampled(0.5, 1, None, CONFIDENCE)));
+            assert!(keeps(|candidates| candidates.keep_flat(0.5, 1, None)));
+        }
+    }
 }
