@@ -2,10 +2,11 @@
 //!
 //! As `bracket` does it for the nucleus: a sample tells between which two distances the limit is likely crossed. One pass sums
 //! what is nearer than both, a band of scores around the center, and takes out what lies between, some hundredths of the row,
-//! among which `crossing` then selects. What the sample says is only a guess: if the limit is not crossed there after all,
-//! nothing is lost but time.
+//! among which `crossing` then selects, unless all of them are equal: then one tells all. What the sample says is only a guess:
+//! if the limit is not crossed there after all, nothing is lost but time.
 
-use super::crossing::{Bins, Crossing, Heavy, Item, Question, Sums, WEIGHTY, add};
+use super::bracket::are_equal;
+use super::crossing::{Bins, Crossing, FEW, Heavy, Item, Question, Sums, WEIGHTY, add};
 use super::edge::spread_sum;
 use super::mass::Total;
 use super::sample::{CONFIDENCE, SAMPLE, take};
@@ -49,14 +50,25 @@ impl Candidates<'_> {
         if count > 0 && !(question.short)(before) {
             return None;
         }
-        self.weigh_gathered(doubtful, total.shift);
+        let are_equal = doubtful > FEW && are_equal(self.kernels, &self.scratch.values[..doubtful]);
+        self.weigh_gathered(if are_equal { 1 } else { doubtful }, total.shift);
         let Scratch { values, floats, tied, .. } = &mut *self.scratch;
         let items = values[..doubtful].iter().zip(&*floats).map(|pair| question.item(pair));
-        let items = items.filter(|item| question.counts(item));
-        let (key, before) = Bins::between(near, far).crossed(items, question, before, false, tied)?;
+        let mut items = items.filter(|item| question.counts(item));
+        let (key, before, times) = if are_equal {
+            // One of them tells all.
+            let item = items.next()?;
+            tied.clear();
+            tied.push(item);
+            let is_short = (question.short)(add(before, question.added_by_equals(item, doubtful)));
+            (!is_short).then_some((item.key, before, doubtful))?
+        } else {
+            let (key, before) = Bins::between(near, far).crossed(items, question, before, false, tied)?;
+            (key, before, 1)
+        };
         let distance = f64::from_bits(key);
         let known = (near == 0.0 || distance - question.slack >= near) && distance + question.slack < far;
-        known.then_some(Crossing { distance, before, gathered: doubtful })
+        known.then_some(Crossing { distance, before, gathered: doubtful, times })
     }
 
     /// Two distances between which the limit is likely crossed, by what is heavy and a sample of the others.
@@ -98,8 +110,12 @@ impl Candidates<'_> {
         let known = known.filter(|item| octaves.bin(item.key) <= bin).map(|item| f64::from(item.weight));
         let share = ((reached - known.sum::<f64>()) / mass).clamp(0.0, 1.0);
         let error = CONFIDENCE * scale * (share * (1.0 - share) * squares).sqrt();
-        let low = octaves.position(|sums| sums[0] < reached - error)?;
-        let high = octaves.position(|sums| sums[0] < reached + error).unwrap_or(BINS - 1);
+        let (low, high) = if octaves.is_certain(bin, error, &question.short) {
+            (bin, bin)
+        } else {
+            let low = octaves.position(|sums| sums[0] < reached - error)?;
+            (low, octaves.position(|sums| sums[0] < reached + error).unwrap_or(BINS - 1))
+        };
         // A little more on both sides, for those as far as the last one within rounding.
         let (near, far) = (octaves.edge(low) - 2.0 * question.slack, octaves.edge(high + 1) + 2.0 * question.slack);
         Some([near.max(0.0), far])
@@ -141,6 +157,14 @@ impl<'a> Octaves<'a> {
             sums = add(sums, *bin);
             *bin = sums;
         }
+    }
+
+    /// Whether what is short up to a bin, and is not with it, would be so if each mass were wrong by `error`: then many equal
+    /// scores are in it.
+    fn is_certain(&self, bin: usize, error: f64, short: impl Fn(Sums) -> bool) -> bool {
+        let wrong_by = |sums: Sums, error: f64| sums.map(|sum| sum * (1.0 + error / sums[0]));
+        let before = bin.checked_sub(1).map_or([0.0; 2], |bin| self.bins[bin]);
+        !short(wrong_by(self.bins[bin], -error)) && (before[0] == 0.0 || short(wrong_by(before, error)))
     }
 
     /// The first bin of which something does not hold that holds for all before, and for none behind.

@@ -34,21 +34,24 @@ impl Candidates<'_> {
     /// Cuts a row in which what is `heavy`, if that is known, is not enough. Returns `false`, and changes only the total, if
     /// a sample misled.
     pub(super) fn keep_flat(&mut self, p: f64, min_keep: usize, heavy: Option<Heavy>) -> bool {
+        // A second pass is much cheaper than all else that finds the cut.
+        [CONFIDENCE, 4.0 * CONFIDENCE].into_iter().any(|confidence| self.keep_sampled(p, min_keep, heavy, confidence))
+    }
+
+    /// The same, by a bracket that allows for so many standard errors of a sample.
+    fn keep_sampled(&mut self, p: f64, min_keep: usize, heavy: Option<Heavy>, confidence: f64) -> bool {
         let (bound, heavy) = heavy.map_or((f32::INFINITY, 0.0), |heavy| (heavy.bound, heavy.mass));
         let target = Target::Nucleus { p, heavy };
         // Of what is in the sample: the weights of others may be finer by many octaves than the best one's.
         let mut largest = [0.0];
         self.kernels.weights(&[bound.min(self.max)], Base::new(self.temperature), self.max, &mut largest);
         let [largest] = largest;
-        // A second pass is much cheaper than all else that finds the cut.
-        [CONFIDENCE, 4.0 * CONFIDENCE].into_iter().any(|confidence| {
-            let base = Base::new(self.temperature);
-            let row = scores(self.input, self.store, self.view);
-            let sample = Sample { kernels: self.kernels, base, max: self.max, floats: &mut self.scratch.floats };
-            let aim = Aim { target, range: [largest, 0.0], confidence };
-            let bracket = sample.bracket(row, bound, SAMPLE, aim);
-            bracket.is_some_and(|bracket| self.keep_bracketed(bracket, p, min_keep))
-        })
+        let base = Base::new(self.temperature);
+        let row = scores(self.input, self.store, self.view);
+        let sample = Sample { kernels: self.kernels, base, max: self.max, floats: &mut self.scratch.floats };
+        let aim = Aim { target, range: [largest, 0.0], confidence };
+        let bracket = sample.bracket(row, bound, SAMPLE, aim);
+        bracket.is_some_and(|bracket| self.keep_bracketed(bracket, p, min_keep))
     }
 
     /// The same, by a bracket.
@@ -185,7 +188,7 @@ impl Candidates<'_> {
 }
 
 /// Whether all scores are the same: then no bracket is narrower.
-fn are_equal(kernels: &Kernels, scores: &[f32]) -> bool {
+pub(super) fn are_equal(kernels: &Kernels, scores: &[f32]) -> bool {
     let first = scores[0];
     scores.last() == Some(&first)
         && kernels.count(scores, first) == scores.len()
@@ -203,6 +206,7 @@ fn count(parts: &[Part]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sample::take;
     use super::*;
     use crate::candidates::{Sums, with_workspace};
     use crate::kernels::available;
@@ -211,15 +215,14 @@ mod tests {
     /// beside the best one.
     #[test]
     fn a_tail_under_a_few_peaks_is_told_apart() {
-        let peaks = |at: usize| if at % 3_001 == 17 { 16.0 - 0.5 * (at / 3_001) as f32 } else { f32::NEG_INFINITY };
+        let peak = |at: u16| if at % 3_001 == 17 { 16.0 - 0.5 * f32::from(at / 3_001) } else { f32::NEG_INFINITY };
         // The mean of twelve uniform numbers is as good as normal.
         let mut state = 7_u64;
         let mut uniform = || {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
             f32::from(u16::try_from(state >> 48).expect("16 bits")) / 65_536.0
         };
-        let row: Vec<f32> =
-            (0..60_000).map(|at| peaks(at).max((0..12).map(|_| uniform()).sum::<f32>() - 6.0)).collect();
+        let row: Vec<f32> = (0..60_000).map(|at| peak(at).max((0..12).map(|_| uniform()).sum::<f32>() - 6.0)).collect();
         for kernels in available() {
             with_workspace(|workspace| {
                 let mut candidates =
@@ -229,6 +232,31 @@ mod tests {
                 let inside = count(&candidates.scratch.parts);
                 assert!(inside < row.len() / 10, "{inside} inside");
             });
+        }
+    }
+
+    /// A row that is not as its sample says: of that every eighth score is lifted if it is low, which makes some six standard
+    /// errors.
+    #[test]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "places, which came as scores")]
+    fn a_wider_bracket_holds_what_a_narrow_one_misses() {
+        let places: Vec<f32> = (0..60_000_u16).map(f32::from).collect();
+        let uniform = |at: u32| f32::from(u16::try_from(at * 40_503 % 8_191).unwrap()) / 8_191.0;
+        for kernels in available() {
+            let mut sample = vec![0.0; SAMPLE];
+            take(kernels, (&places).into(), &mut sample);
+            let mut row: Vec<f32> = (0..60_000).map(uniform).collect();
+            for at in sample.iter().step_by(8) {
+                let score = &mut row[*at as usize];
+                *score += if *score < 0.5 { 0.5 } else { 0.0 };
+            }
+            let keeps = |keep: fn(&mut Candidates<'_>) -> bool| {
+                with_workspace(|workspace| {
+                    keep(&mut Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores"))
+                })
+            };
+            assert!(!keeps(|candidates| candidates.keep_sampled(0.5, 1, None, CONFIDENCE)));
+            assert!(keeps(|candidates| candidates.keep_flat(0.5, 1, None)));
         }
     }
 }

@@ -20,7 +20,7 @@ const OCTAVES: u64 = 24;
 pub(super) const WEIGHTY: f64 = 88.0;
 
 /// So many candidates are taken out whole.
-const FEW: usize = 2048;
+pub(super) const FEW: usize = 2048;
 
 /// Where those that were taken out hold less than this share of the whole, some more will not do.
 const WORTH: f64 = 0.1;
@@ -46,6 +46,8 @@ pub(super) struct Crossing {
     pub(super) before: Sums,
     /// How many candidates stand in the scratch buffers, with their weights, among them all in doubt.
     pub(super) gathered: usize,
+    /// How many candidates each of those at that distance stands for: more than one if all in doubt are equal.
+    pub(super) times: usize,
 }
 
 /// The scores of at least `bound`, which stand in the scratch buffers with their weights.
@@ -99,6 +101,13 @@ impl<A: Fn([f64; 3]) -> Sums, S> Question<A, S> {
         let weight = f64::from(item.weight);
         (self.adds)([weight, weight * (f64::from(item.score) - self.max), 1.0])
     }
+
+    /// What so many like it add.
+    pub(super) fn added_by_equals(&self, item: Item, times: usize) -> Sums {
+        #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
+        let times = times as f64;
+        self.added_by(item).map(|sum| sum * times)
+    }
 }
 
 impl Candidates<'_> {
@@ -119,10 +128,8 @@ impl Candidates<'_> {
             if whole && let Some(crossing) = self.crossing_in_band(question, total, heavy) {
                 return crossing;
             }
-            let bound = if whole { f32::MIN } else { self.bound(parts) };
+            let bound = if whole { f32::MIN } else { self.bound(parts).without_ties() };
             let count = self.gather(bound);
-            // So many may equal the bound that all reach it.
-            let whole = whole || (count > FEW && count == self.len());
             self.weigh_gathered(count, total.shift);
             let Scratch { values, floats, tied, .. } = &mut *self.scratch;
             let least = self.kernels.least(&values[..count]);
@@ -139,11 +146,11 @@ impl Candidates<'_> {
             if whole && least == self.max {
                 // All are equal.
                 tied.clear();
-                tied.extend(near);
-                return Crossing { distance: farthest, before: [0.0; 2], gathered: count };
+                tied.extend(near.take(1));
+                return Crossing { distance: farthest, before: [0.0; 2], gathered: count, times: count };
             }
             if let Some((key, before)) = bins.crossed(near, question, [0.0; 2], whole, tied) {
-                return Crossing { distance: f64::from_bits(key), before, gathered: count };
+                return Crossing { distance: f64::from_bits(key), before, gathered: count, times: 1 };
             }
             let worth = spread_sum(&floats[..count]) >= WORTH * total.sum;
             parts = if worth && parts < many { many.min(parts * 8) } else { self.places() };

@@ -6,6 +6,10 @@
 //! only blocks that reach the bound are read again, and little more than `k` scores come out of them, among which the k-th
 //! is selected. When there are not enough blocks, the sixteen lanes of spans of scores are the parts.
 //!
+//! Where many parts have the bound as their maximum, it is likely the k-th score itself: what is above is then counted, and
+//! of those that equal it the first stay, without being moved. Where the best stand side by side, much more than `k` scores
+//! reach the bound, and they are narrowed down once more.
+//!
 //! If `k` is a good part of the row, no maxima help: see `deep`.
 //!
 //! A limit that is met within float32 rounding (2^-20, relative) counts as met.
@@ -27,8 +31,26 @@ const FINE: usize = 8;
 /// Of so many scores the maxima are taken lane by lane.
 const SPANS: [usize; 3] = [4 * BLOCK, BLOCK, BLOCK / 4];
 
-/// A row is flat, seen from a threshold, when more than one in so many blocks reaches it.
-const FLAT: usize = 4;
+/// Best ones are few enough to select the k-th among when they are no more than so many times `k`.
+const NEAR: usize = 4;
+
+/// A lower bound of one of the largest scores.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bound {
+    pub(super) score: f32,
+    /// How many scores, at least, equal it, if so many do that they should not be gathered; else zero.
+    pub(super) ties: usize,
+}
+
+impl Bound {
+    /// All candidates reach it.
+    pub(super) const NONE: Self = Self { score: f32::MIN, ties: 0 };
+
+    /// The same, but for scores that should not be gathered.
+    pub(super) fn without_ties(self) -> f32 {
+        if self.ties > 0 { self.score.next_up() } else { self.score }
+    }
+}
 
 impl Candidates<'_> {
     /// Keeps the `k` best, of equals the lower ids. `k` is at least 1.
@@ -36,8 +58,8 @@ impl Candidates<'_> {
         if k == 1 && self.places() > 1 {
             return self.keep_first();
         }
-        if let Some(Kth { score, inside, surplus }) = self.deep_kth(k).or_else(|| self.narrow_to(k)) {
-            self.keep_down_to(score, inside, surplus);
+        if let Some(Kth { score, inside, more }) = self.kth(k) {
+            self.keep_down_to(score, inside, more);
         }
     }
 
@@ -66,21 +88,46 @@ impl Candidates<'_> {
 
     /// Keeps the `k` best and all that equal the last of them.
     pub(crate) fn keep_best_and_ties(&mut self, k: usize) {
-        if let Some(Kth { score, .. }) = self.deep_kth(k).or_else(|| self.narrow_to(k)) {
+        if let Some(Kth { score, .. }) = self.kth(k) {
             self.keep_at_least(score, 1);
         }
     }
 
-    /// Makes a list of the `k` best and as few others as a bound leaves. If there are others: the k-th largest score.
-    fn narrow_to(&mut self, k: usize) -> Option<Kth> {
+    /// The k-th largest score, if there are more than `k`. Of others that are no candidates for it few are left after.
+    fn kth(&mut self, k: usize) -> Option<Kth> {
         self.carry_out_cut();
-        if k >= self.places() {
-            return None;
+        // Where the best stand side by side, a bound by parts of the row is a bad one; but it leaves a shorter row.
+        while k < self.places() {
+            if let Some(kth) = self.deep_kth(k) {
+                return Some(kth);
+            }
+            let bound = self.bound(k);
+            if bound.ties > 0 {
+                self.whole();
+                let above = self.count_above(bound.score);
+                if above < k {
+                    return Some(Kth { score: bound.score, inside: k - above, more: true });
+                }
+            }
+            let before = self.places();
+            let count = self.gather(bound.without_ties());
+            self.adopt(count);
+            if count > k && (count <= NEAR * k || count == before) {
+                return Some(self.kth_of_list(k));
+            }
         }
-        let bound = self.bound(k);
-        let count = self.gather(bound);
-        self.adopt(count);
-        (count > k).then(|| self.kth(k))
+        None
+    }
+
+    /// How many scores are above this one.
+    fn count_above(&self, score: f32) -> usize {
+        let row = self.scores();
+        let better = self.scratch.blocks.iter().zip((0..).step_by(BLOCK)).filter(|(block, _)| block.max > score);
+        let counts = better.map(|(_, start)| {
+            let scores = row.slice(start..row.len().min(start + BLOCK));
+            self.kernels.count(scores, score.next_up())
+        });
+        counts.sum()
     }
 
     /// Keeps the scores of at least `threshold`, but no fewer than the `min_keep` best.
@@ -96,26 +143,20 @@ impl Candidates<'_> {
         self.cut(Floor::with_ties(threshold));
     }
 
-    /// Whether a good part of the row is to be read for the scores of at least `threshold`.
-    pub(super) fn is_flat(&self, threshold: f32) -> bool {
-        let blocks = &self.scratch.blocks;
-        blocks.iter().filter(|block| block.max >= threshold).count() * FLAT > blocks.len()
-    }
-
     /// Whether [`Self::bound`] finds one for the best `k`.
     pub(super) fn is_bounded(&self, k: usize) -> bool {
         k <= most(self.places(), SPANS[2])
     }
 
-    /// A lower bound of the k-th largest score; `f32::MIN` when there is no good one.
-    pub(super) fn bound(&mut self, k: usize) -> f32 {
+    /// A lower bound of the k-th largest score; none when there is no good one.
+    pub(super) fn bound(&mut self, k: usize) -> Bound {
         if k * SPARE <= 2 * self.scratch.blocks.len() {
             return self.block_bound(k);
         }
         let scores = super::scores(self.input, self.store, self.view);
         let Scratch { floats, edits, .. } = &mut *self.scratch;
         let Some(span) = SPANS.into_iter().find(|&span| k <= most(scores.len(), span)) else {
-            return f32::MIN;
+            return Bound::NONE;
         };
         // Another token may ask for another k.
         let length = |span| scores.len().div_ceil(span) * LANES;
@@ -127,7 +168,7 @@ impl Candidates<'_> {
     }
 
     /// The k-th largest maximum of a block, or a little less; `k` is at most their number.
-    pub(super) fn block_bound(&mut self, k: usize) -> f32 {
+    pub(super) fn block_bound(&mut self, k: usize) -> Bound {
         let Scratch { blocks, floats, .. } = &mut *self.scratch;
         // Whole vectors: a part of one takes longer.
         let length = blocks.len().next_multiple_of(LANES);
@@ -139,32 +180,39 @@ impl Candidates<'_> {
         self.bound_among(length, k)
     }
 
-    /// What `k` of the first `length` scratch floats reach, and few more; `f32::MIN` if there are not so many above -inf.
+    /// What `k` of the first `length` scratch floats reach, and few more unless they are equal; none if there are not so many
+    /// above -inf.
     ///
     /// Found by halving: to count takes no branch, and a selection takes one for every number.
-    fn bound_among(&self, length: usize, k: usize) -> f32 {
+    fn bound_among(&self, length: usize, k: usize) -> Bound {
         let xs = &self.scratch.floats[..length];
         let (mut reached, mut missed) = (descending(self.kernels.least(xs)), descending(self.max) - 1);
-        if self.kernels.count(xs, f32::MIN) < k {
-            return f32::MIN;
+        let (mut parts, mut above) = (self.kernels.count(xs, f32::MIN), 0);
+        if parts < k {
+            return Bound::NONE;
         }
         while reached - missed > 1 {
             let middle = reached.midpoint(missed);
             let count = self.kernels.count(xs, ascending(middle));
-            *(if count < k { &mut missed } else { &mut reached }) = middle;
-            if (k..=k + k / FINE).contains(&count) {
-                break;
+            if count < k {
+                (missed, above) = (middle, count);
+                continue;
+            }
+            (reached, parts) = (middle, count);
+            if parts <= k + k / FINE {
+                return Bound { score: ascending(reached), ties: 0 };
             }
         }
-        ascending(reached)
+        let ties = parts - above;
+        Bound { score: ascending(reached), ties: if ties > k / 2 { ties } else { 0 } }
     }
 
     /// The k-th largest score of the list.
-    fn kth(&mut self, k: usize) -> Kth {
+    fn kth_of_list(&mut self, k: usize) -> Kth {
         let scores = &self.store.scores[..self.places()];
         let score = nth_largest_of(scores.iter().copied(), k, &mut self.scratch.floats);
         let [above, reaching] = [score.next_up(), score].map(|x| self.kernels.count(scores, x));
-        Kth { score, inside: k - above, surplus: reaching - k }
+        Kth { score, inside: k - above, more: reaching > k }
     }
 
     /// The `k` best tokens and their log-probabilities, best first; those that are impossible come last, by id.
@@ -238,6 +286,76 @@ pub(super) fn least(reaches: impl Fn(f32) -> bool) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::{Kernels, available};
+
+    const LENGTH: u16 = 40_000;
+
+    fn row(score: impl Fn(u16) -> f32) -> Vec<f32> {
+        (0..LENGTH).map(score).collect()
+    }
+
+    /// The k-th largest score of a row, as sorting finds it, and what was left of the row when it was found.
+    fn left_by_kth(row: &[f32], k: usize) -> Vec<View> {
+        let mut sorted = row.to_vec();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        let last = sorted[k - 1];
+        let inside = sorted[..k].iter().filter(|&&x| x == last).count();
+        let expected = (last, inside, sorted.get(k) == Some(&last));
+        let left = |kernels: &'static Kernels| {
+            with_workspace(|workspace| {
+                let mut candidates = Candidates::new(kernels, row.into(), workspace, Sums::None).expect("good scores");
+                match candidates.kth(k) {
+                    Some(Kth { score, inside, more }) => assert_eq!(expected, (score, inside, more), "{k}"),
+                    None => assert_eq!(expected.0, kernels.least(candidates.scores()), "the list has others than {k}"),
+                }
+                candidates.view
+            })
+        };
+        available().map(left).collect()
+    }
+
+    /// Whether nothing was moved, or not much more than the best `k`; of a thousand nothing is to be saved.
+    fn is_little(view: View, k: usize) -> bool {
+        view == View::Input || matches!(view, View::List(count) if count <= 16 * k.max(64))
+    }
+
+    /// Neither moved into a list nor selected among, wherever they stand; above them there may be others.
+    #[test]
+    fn equal_scores_are_counted() {
+        let rows = [
+            row(|_| 1.5),
+            row(|at| if at == 30_000 { 9.0 } else { 1.5 }),
+            row(|at| if at % 1_000 == 7 { 3.0 } else { -0.0 }),
+            row(|at| if at < 900 { f32::from(at) } else { -2.0 }),
+            row(|at| f32::from(at % 2)),
+            row(|at| if at % 2 == 0 { f32::NEG_INFINITY } else { f32::MIN }),
+        ];
+        for row in &rows {
+            for k in [2, 49, 50, 60, 200, 1_000, 6_000, 15_000, 19_999] {
+                let left = left_by_kth(row, k);
+                assert!(left.iter().all(|&view| is_little(view, k)), "{left:?} for {k}");
+            }
+        }
+    }
+
+    /// Of a sorted row the best stand side by side, in one part or a few, and not much more than they is left.
+    #[test]
+    fn the_best_may_stand_side_by_side() {
+        let rows = [
+            row(f32::from),
+            row(|at| -f32::from(at)),
+            row(|at| f32::from(at.min(LENGTH - 1 - at))),
+            row(|at| f32::from(at / 3)),
+            row(|at| if (20_000..20_600).contains(&at) { f32::from(at) } else { f32::from(at % 7) }),
+        ];
+        for row in &rows {
+            for k in [2, 50, 100, 300, 1_000] {
+                let left = left_by_kth(row, k);
+                assert!(left.iter().all(|&view| is_little(view, k)), "{left:?} for {k}");
+            }
+        }
+    }
 
     #[test]
     fn keys_ascend_as_scores_descend() {

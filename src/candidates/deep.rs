@@ -1,8 +1,8 @@
 //! The k-th largest score where `k` is a good part of the row, found without moving the row.
 //!
 //! A sample of the scores, sorted, tells between which two the k-th lies (selection by Floyd and Rivest). Those above are
-//! counted, those between are gathered, some hundredths of the row, and among these alone it is selected. If it is not there
-//! after all, nothing is lost but time.
+//! counted, those between are gathered, some hundredths of the row, and among these alone it is selected. Where more equal one
+//! of the two, they are counted instead. If it is not there after all, nothing is lost but time.
 
 use super::cuts::nth_largest_of;
 use super::sample::{SAMPLE, take};
@@ -11,12 +11,15 @@ use super::{Candidates, Scratch, grow, scores};
 /// The error that is allowed for, in standard deviations of the rank in the sample.
 const CONFIDENCE: u64 = 3;
 
+/// So many times the error are more than lie between two ranks, unless scores are equal.
+const HEAVY: u64 = 4;
+
 /// The k-th largest score.
 pub(super) struct Kth {
     pub(super) score: f32,
-    /// How many of those that equal it belong to the `k` best, and how many do not.
+    /// How many of those that equal it belong to the `k` best, and whether there are more.
     pub(super) inside: usize,
-    pub(super) surplus: usize,
+    pub(super) more: bool,
 }
 
 impl Candidates<'_> {
@@ -27,15 +30,22 @@ impl Candidates<'_> {
             return None;
         }
         self.whole();
-        let [low, high] = self.likely_between(k);
-        let above = self.kernels.count(self.scores(), high);
-        let rank = k.checked_sub(above)?;
-        if high == low.next_up() {
-            // All of them are equal.
-            let found = self.kernels.count(self.scores(), low) - above;
-            return (1..=found).contains(&rank).then(|| Kth { score: low, inside: rank, surplus: found - rank });
+        let Likely { mut low, mut high, ends_are_heavy } = self.likely_between(k);
+        let count = |x: f32| self.kernels.count(self.scores(), x);
+        if ends_are_heavy {
+            // Among equal ones nothing is to be selected.
+            for end in [high, low] {
+                let [above, reaching] = [end.next_up(), end].map(count);
+                if above < k && k <= reaching {
+                    return Some(Kth { score: end, inside: k - above, more: reaching > k });
+                }
+            }
+            low = low.next_up();
+        } else {
+            high = high.next_up();
         }
-        let found = self.gather_between([low, high]);
+        let rank = k.checked_sub(count(high))?;
+        let found = if low < high { self.gather_between([low, high]) } else { 0 };
         if !(1..=found).contains(&rank) {
             return None;
         }
@@ -43,11 +53,11 @@ impl Candidates<'_> {
         let score = nth_largest_of(values[..found].iter().copied(), rank, floats);
         let reach = |x: f32| self.kernels.count(&values[..found], x);
         let (better, reaching) = (reach(score.next_up()), reach(score));
-        Some(Kth { score, inside: rank - better, surplus: reaching - rank })
+        Some(Kth { score, inside: rank - better, more: reaching > rank })
     }
 
-    /// A range of scores in which a sample says that the k-th largest lies.
-    fn likely_between(&mut self, k: usize) -> [f32; 2] {
+    /// Two scores between which a sample says that the k-th largest lies, or that it equals.
+    fn likely_between(&mut self, k: usize) -> Likely {
         let row = scores(self.input, self.store, self.view);
         let Scratch { floats, radix, .. } = &mut *self.scratch;
         grow(floats, SAMPLE);
@@ -58,8 +68,17 @@ impl Candidates<'_> {
         let rank = better * size / all;
         let error = CONFIDENCE * size.isqrt() * (better * (all - better)).isqrt() / all + 1;
         let at = |rank: u64| sample.get(usize::try_from(rank).ok()?).copied();
-        let high = rank.checked_sub(error).and_then(at).map_or(f32::INFINITY, f32::next_up);
+        let high = rank.checked_sub(error).and_then(at).unwrap_or(f32::INFINITY);
         let low = at(rank + error).map_or(f32::MIN, |low| low.max(f32::MIN));
-        [low, high]
+        let inside = sample.partition_point(|&x| x >= low) - sample.partition_point(|&x| x > high);
+        Likely { low, high, ends_are_heavy: inside as u64 > HEAVY * error }
     }
+}
+
+/// What a sample says of the k-th largest score.
+struct Likely {
+    low: f32,
+    high: f32,
+    /// Whether many more than are in doubt equal one of them.
+    ends_are_heavy: bool,
 }

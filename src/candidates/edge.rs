@@ -88,12 +88,18 @@ pub(super) fn halved(keys: &mut [u64], mut sum: f64, needed: f64) -> Option<Edge
 pub(super) fn repeated(weight: f32, times: usize, sum: f64, needed: f64) -> Option<Edge> {
     #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
     let mass = |rank: usize| sum + rank as f64 * f64::from(weight);
-    let (mut below, mut reached) = (0, times);
-    while reached - below > 1 {
-        let middle = usize::midpoint(below, reached);
-        *(if mass(middle) < needed { &mut below } else { &mut reached }) = middle;
-    }
+    let reached = least_number(times, |rank| mass(rank) >= needed);
     (mass(reached) >= needed).then(|| Edge { rank: reached, before: mass(reached - 1), mass: mass(reached) })
+}
+
+/// The least number above zero that something holds for that holds for all above as well; `most`, if for none below.
+pub(super) fn least_number(most: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut no, mut yes) = (0, most);
+    while yes - no > 1 {
+        let middle = usize::midpoint(no, yes);
+        *(if holds(middle) { &mut yes } else { &mut no }) = middle;
+    }
+    yes
 }
 
 #[cfg(test)]

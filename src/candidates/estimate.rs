@@ -28,7 +28,7 @@ impl Candidates<'_> {
         let blocks = &self.scratch.blocks;
         if self.floor == Floor::NONE && blocks.len() >= LONG {
             let heaviest = self.weight_of_maxima();
-            let bound = self.block_bound(FEW.min(self.scratch.blocks.len()));
+            let bound = self.block_bound(FEW.min(self.scratch.blocks.len())).score;
             let rest = self.sampled_mass(bound);
             if rest <= 2.0 * LIGHT * heaviest
                 && let Some(total) = self.estimated_total(|sum| ESTIMATE * LIGHT * sum)
@@ -134,4 +134,28 @@ pub(super) fn split(blocks: &[Block], most: impl Fn(f64) -> f64) -> Option<(f64,
         heavy -= counts[level];
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    /// Where one block holds all, hardly anything is left estimated; yet sums in another order differ, and no cut may rest on
+    /// less.
+    #[test]
+    fn no_total_is_better_than_rounding() {
+        let row: Vec<f32> = (0..40 * BLOCK).map(|at| if at / BLOCK == 7 { 1.0 } else { -900.0 }).collect();
+        for kernels in available() {
+            with_workspace(|workspace| {
+                let mut candidates =
+                    Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                let total = candidates.estimated_total(|sum| sum / 1_000.0).expect("one block is few");
+                assert!(matches!(total.precision, Precision::Estimated(error) if error < total.rounding()));
+                assert!(candidates.refine(total, 2.0 * total.rounding()).is_some());
+                assert!(candidates.refine(total, total.rounding()).is_none());
+            });
+        }
+    }
 }

@@ -9,6 +9,9 @@ use super::{Candidates, Scratch, View, scores};
 use crate::kernels::{BLOCK, Base, Block};
 use crate::scores::Scores;
 
+/// A row is flat, seen from a floor, when more than one in so many blocks reaches it.
+const FLAT: usize = 4;
+
 /// What is left of scores in id order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Floor {
@@ -41,9 +44,9 @@ impl Floor {
 }
 
 impl Candidates<'_> {
-    /// Keeps the scores above `last`, and of those that equal it the first `inside`; the others are the `surplus`.
-    pub(super) fn keep_down_to(&mut self, last: f32, inside: usize, surplus: usize) {
-        if surplus == 0 {
+    /// Keeps the scores above `last`, and of those that equal it the first `inside`; unless there are `more`, all.
+    pub(super) fn keep_down_to(&mut self, last: f32, inside: usize, more: bool) {
+        if !more {
             return self.keep_at_least(last, 1);
         }
         let floor = Floor { score: last, end: self.end_of_ties(last, inside) };
@@ -53,13 +56,22 @@ impl Candidates<'_> {
     /// Keeps what is above the floor: carried out at once, unless it is much of a row.
     pub(super) fn cut(&mut self, floor: Floor) {
         self.floor = floor;
-        if !matches!(self.view, View::List(_)) && self.is_flat(floor.score) {
+        if !matches!(self.view, View::List(_)) && self.is_flat() {
             self.whole();
             self.total = None;
         } else {
             let count = self.gather_noted();
             self.adopt(count);
         }
+    }
+
+    /// Whether a good part of the row is to be read for what is above the floor.
+    fn is_flat(&self) -> bool {
+        let blocks = &self.scratch.blocks;
+        let (before, behind) = blocks.split_at(self.floor.split(blocks.len(), 0).0);
+        let reaching = |blocks: &[Block], score| blocks.iter().filter(|block| block.max >= score).count();
+        let reached = reaching(before, self.floor.score) + reaching(behind, self.floor.score.next_up());
+        reached * FLAT > blocks.len()
     }
 
     /// Carries out a cut that was only noted.
@@ -72,22 +84,23 @@ impl Candidates<'_> {
     }
 
     /// The place behind the first `ties` scores that equal this one.
+    ///
+    /// Read from the first on: where many are equal, the few that stay are soon found.
     pub(super) fn end_of_ties(&self, score: f32, mut ties: usize) -> usize {
         let row = self.scores();
-        let (mut start, mut end) = (0, row.len());
-        while end - start > BLOCK {
-            let middle = usize::midpoint(start, end);
-            let half = row.slice(start..middle);
-            let equal = self.kernels.count(half, score) - self.kernels.count(half, score.next_up());
-            if equal < ties {
-                ties -= equal;
-                start = middle;
-            } else {
-                end = middle;
+        for (block, start) in
+            self.scratch.blocks.iter().zip((0..).step_by(BLOCK)).filter(|(block, _)| block.max >= score)
+        {
+            let scores = row.slice(start..row.len().min(start + BLOCK));
+            let better = if block.max > score { self.kernels.count(scores, score.next_up()) } else { 0 };
+            let equal = self.kernels.count(scores, score) - better;
+            if equal >= ties {
+                let mut equal = scores.iter().zip(start..).filter(|&(x, _)| x == score);
+                return equal.nth(ties - 1).map_or(row.len(), |(_, place)| place + 1);
             }
+            ties -= equal;
         }
-        let mut equal = row.slice(start..end).iter().zip(start..).filter(|&(x, _)| x == score);
-        equal.nth(ties - 1).map_or(end, |(_, place)| place + 1)
+        row.len()
     }
 
     /// How many scores are above the floor.

@@ -6,7 +6,8 @@
 //!
 //! A question that only sums over the prefix needs no order within: `crossing` finds its end.
 
-use super::crossing::{Crossing, Item, Question, Sums, add};
+use super::crossing::{Crossing, Question, Sums, add};
+use super::cuts::Bound;
 use super::{Candidates, Scratch};
 
 /// The best candidates, best first.
@@ -41,7 +42,7 @@ impl Candidates<'_> {
                 }
                 let last = best.scores[rank - 1];
                 let [above, reaching] = [last.next_up(), last].map(|last| best.scores.partition_point(|&x| x >= last));
-                return self.keep_down_to(last, rank - above, reaching - rank);
+                return self.keep_down_to(last, rank - above, reaching > rank);
             }
             assert!(!whole, "a question that all candidates cannot answer");
             parts *= 8;
@@ -66,42 +67,40 @@ impl Candidates<'_> {
         let adds = |[mass, moment, _]: [f64; 3]| [mass, mass * log_mass - moment / temperature];
         let short = |[mass, terms]: Sums| within(mass / total, terms / total);
         let question = Question { max: self.max.into(), center: 0.0, slack: 0.0, weightless: false, adds, short };
-        let Crossing { before, .. } = self.crossing(&question);
+        let Crossing { before, times, .. } = self.crossing(&question);
         let tied = &mut self.scratch.tied;
         // Beside a huge one, different scores may be equally far from it.
         tied.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
-        let one = question.added_by(tied[0]);
-        let fits = |rank: usize| {
-            #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
-            let times = rank as f64;
-            short(add(before, [times * one[0], times * one[1]]))
-        };
+        let fits = |rank: usize| short(add(before, question.added_by_equals(tied[0], rank)));
         // The best is always within.
         let mut rank = usize::from(before[0] == 0.0);
-        let mut beyond = tied.len() + 1;
+        let mut beyond = tied.len() * times + 1;
         while rank + 1 < beyond {
             let middle = usize::midpoint(rank, beyond);
             *(if fits(middle) { &mut rank } else { &mut beyond }) = middle;
         }
-        let last = tied[rank.saturating_sub(1)].score;
-        let equal = |items: &[Item]| items.iter().filter(|item| item.score == last).count();
-        let (inside, surplus) = (equal(&tied[..rank]), equal(&tied[rank..]));
+        let last = tied[rank.saturating_sub(1) / times].score;
+        let count = |is: fn(f32, f32) -> bool| tied.iter().filter(|item| is(item.score, last)).count() * times;
+        let better = count(|x, last| x > last);
+        let (inside, surplus) = (rank - better, better + count(|x, last| x == last) - rank);
         if rank == 0 {
             self.keep_at_least(last.next_up(), min_keep);
         } else if min_keep > 1 && self.kernels.count(self.scores(), last) - surplus < min_keep {
             self.keep_best(min_keep);
         } else {
-            self.keep_down_to(last, inside, surplus);
+            self.keep_down_to(last, inside, surplus > 0);
         }
     }
 
     /// At least the best `parts` candidates; and whether these are all.
     fn rank_best(&mut self, parts: usize, weigh: bool) -> (Ranked<'_>, bool) {
         let whole = self.all_at_once(parts);
-        let bound = if whole { f32::MIN } else { self.bound(parts) };
-        let count = self.gather(bound);
+        let bound = if whole { Bound::NONE } else { self.bound(parts) };
+        let above = self.gather(bound.without_ties());
         let Scratch { values, radix, .. } = &mut *self.scratch;
-        radix.sort(&mut values[..count]);
+        radix.sort(&mut values[..above]);
+        let count = above + bound.ties;
+        values[above..count].fill(bound.score);
         if weigh {
             let total = self.total();
             self.weigh_gathered(count, total.shift);

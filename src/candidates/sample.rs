@@ -6,14 +6,14 @@
 
 use super::edge::spread_sum;
 use super::grow;
-use crate::kernels::{Base, Block, Bracket, Kernels};
+use crate::kernels::{Base, Bracket, Kernels};
 use crate::scores::Scores;
 
-/// Scores of a sample that lie side by side.
-pub(super) const RUN: usize = 64;
+/// Scores of a sample that lie side by side: a line of memory. Of a sorted row more of them would tell no more.
+pub(super) const RUN: usize = 16;
 
 /// Scores of a sample.
-pub(super) const SAMPLE: usize = 64 * RUN;
+pub(super) const SAMPLE: usize = 256 * RUN;
 
 /// Scores of a sample that tells a mass alone.
 const PROBE: usize = SAMPLE / 4;
@@ -83,7 +83,7 @@ pub(super) fn take(kernels: &Kernels, xs: Scores<'_>, out: &mut [f32]) {
     for (run, out) in (0_u64..).zip(out.chunks_mut(RUN)) {
         let spread = run.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let at = ((spread * places) >> 32) as usize;
-        kernels.scan_copy(xs.slice(at..at + RUN), out, &mut [Block::default()]);
+        kernels.copy(xs.slice(at..at + RUN), out);
     }
 }
 

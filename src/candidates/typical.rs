@@ -6,6 +6,7 @@
 //! which the lower ids stay.
 
 use super::crossing::{Crossing, Question, Sums, add};
+use super::edge::least_number;
 use super::{Candidates, MET, Scratch};
 use crate::math;
 
@@ -24,8 +25,23 @@ impl Candidates<'_> {
         let adds = |[mass, _, count]: [f64; 3]| [mass, count];
         let short = |[mass, count]: Sums| count < min_keep || if exceed { mass <= goal } else { mass < goal };
         let question = Question { max: self.max.into(), center, slack, weightless: true, adds, short };
-        let Crossing { distance: last, before, gathered } = self.crossing(&question);
+        let Crossing { distance: last, before, gathered, times } = self.crossing(&question);
         let (near, far) = (last - slack, last + slack);
+        let (all, certain) = (question.nearer(far.next_up()), question.nearer(near));
+        let last_surprise = last / self.temperature;
+        if times > 1 {
+            // All that are level are equal.
+            let one = self.scratch.tied[0];
+            let reached = |stay| !short(add(before, question.added_by_equals(one, stay)));
+            let stay = if ties { times } else { least_number(times, reached) };
+            let nearer_are_better = f64::from(one.score) - question.max < center && self.max < certain[1];
+            if stay < times && (nearer_are_better || (one.score == self.max && before[1] == 0.0)) {
+                self.keep_down_to(one.score, stay, true);
+            } else {
+                self.keep_near(all, certain, (stay < times).then_some(stay));
+            }
+            return last_surprise;
+        }
         let Scratch { values, floats, tied: level, .. } = &mut *self.scratch;
         let items = values[..gathered].iter().zip(&*floats).map(|pair| question.item(pair));
         let distance = |key: u64| f64::from_bits(key);
@@ -38,17 +54,19 @@ impl Candidates<'_> {
             sums = add(sums, question.added_by(item));
             !short(sums)
         });
-        let stay = stay.filter(|_| !ties).map_or(level.len(), |stay| stay + 1);
-        let all_stay = stay == level.len();
-        let (all, certain) = (question.nearer(far.next_up()), question.nearer(near));
-        if all_stay && self.max < all[1] {
-            self.keep_at_least(all[0], 1);
-        } else {
-            let count = self.gather_between(all);
-            let count = if all_stay { count } else { self.drop_late(count, certain, stay) };
-            self.adopt(count);
+        let stay = stay.map(|stay| stay + 1).filter(|&stay| !ties && stay < level.len());
+        self.keep_near(all, certain, stay);
+        last_surprise
+    }
+
+    /// Keeps a range of scores; with `stay`, only so many of those that are not in the `certain` one, which is inside.
+    fn keep_near(&mut self, all: [f32; 2], certain: [f32; 2], stay: Option<usize>) {
+        if stay.is_none() && self.max < all[1] {
+            return self.keep_at_least(all[0], 1);
         }
-        last / self.temperature
+        let count = self.gather_between(all);
+        let count = stay.map_or(count, |stay| self.drop_late(count, certain, stay));
+        self.adopt(count);
     }
 
     /// Of the first `count` gathered, drops those outside of a range, but for the first `stay`; returns how many are left.

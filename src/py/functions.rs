@@ -1,8 +1,6 @@
 //! The kernels as functions of the rows of an array, and the instruction sets.
 
-use numpy::{
-    Element, PyArray1, PyArray2, PyArrayMethods, PyReadwriteArray1, PyUntypedArray, PyUntypedArrayMethods,
-};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadwriteArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::{IntoPyObjectExt, prelude::*};
 
 use super::array::{Rows, own};
