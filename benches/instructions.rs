@@ -9,25 +9,40 @@ use sortition::{Params, Reach, Sampler, Scope, kernels};
 
 const VOCAB: usize = 32_000;
 
-type Case = (&'static str, bool, fn() -> Params);
+type Case = (&'static str, Kind, fn() -> Params);
 
-/// Name, whether a few scores are lifted above the others, parameters. The last three show that a token costs the same
-/// after a long history as after a short one.
-const CASES: [Case; 14] = [
-    ("greedy/flat", false, || Params { temperature: 0.0, ..Params::default() }),
-    ("temperature=0.8/flat", false, || Params { temperature: 0.8, ..Params::default() }),
-    ("top_k=50/flat", false, || Params { top_k: Some(50), ..Params::default() }),
-    ("min_p=0.05/peaked", true, || Params { min_p: Some(0.05), ..Params::default() }),
-    ("min_p=0.05/flat", false, || Params { min_p: Some(0.05), ..Params::default() }),
-    ("top_p=0.95/peaked", true, || Params { top_p: Some(0.95), ..Params::default() }),
-    ("top_p=0.95/flat", false, || Params { top_p: Some(0.95), ..Params::default() }),
-    ("typical_p=0.9/flat", false, || Params { typical_p: Some(0.9), ..Params::default() }),
-    ("tfs=0.95/flat", false, || Params { tfs: Some(0.95), ..Params::default() }),
-    ("chain/peaked", true, chain),
-    ("chain/small", false, chain),
-    ("history=1024/flat", false, history),
-    ("history=16384/flat", false, history),
-    ("history=131072/flat", false, history),
+/// How the scores of a row lie.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Flat,
+    /// A few are lifted above the others.
+    Lifted,
+    /// All are the same.
+    Equal,
+    Ascending,
+}
+use Kind::{Ascending, Equal, Flat, Lifted};
+
+/// Name, row, parameters. The last three show that a token costs the same after a long history as after a short one.
+const CASES: [Case; 18] = [
+    ("greedy/flat", Flat, || Params { temperature: 0.0, ..Params::default() }),
+    ("temperature=0.8/flat", Flat, || Params { temperature: 0.8, ..Params::default() }),
+    ("top_k=50/flat", Flat, || Params { top_k: Some(50), ..Params::default() }),
+    ("top_k=50/equal", Equal, || Params { top_k: Some(50), ..Params::default() }),
+    ("top_k=50/ascending", Ascending, || Params { top_k: Some(50), ..Params::default() }),
+    ("min_p=0.05/peaked", Lifted, || Params { min_p: Some(0.05), ..Params::default() }),
+    ("min_p=0.05/flat", Flat, || Params { min_p: Some(0.05), ..Params::default() }),
+    ("top_p=0.95/peaked", Lifted, || Params { top_p: Some(0.95), ..Params::default() }),
+    ("top_p=0.95/flat", Flat, || Params { top_p: Some(0.95), ..Params::default() }),
+    ("top_p=0.95/ascending", Ascending, || Params { top_p: Some(0.95), ..Params::default() }),
+    ("typical_p=0.9/equal", Equal, || Params { typical_p: Some(0.9), ..Params::default() }),
+    ("typical_p=0.9/flat", Flat, || Params { typical_p: Some(0.9), ..Params::default() }),
+    ("tfs=0.95/flat", Flat, || Params { tfs: Some(0.95), ..Params::default() }),
+    ("chain/peaked", Lifted, chain),
+    ("chain/small", Flat, chain),
+    ("history=1024/flat", Flat, history),
+    ("history=16384/flat", Flat, history),
+    ("history=131072/flat", Flat, history),
 ];
 
 fn chain() -> Params {
@@ -59,7 +74,7 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     };
-    let Some((_, lifted, params)) = CASES.iter().find(|(case, ..)| case == name) else {
+    let Some(&(_, kind, params)) = CASES.iter().find(|(case, ..)| case == name) else {
         eprintln!("no case {name}");
         return ExitCode::FAILURE;
     };
@@ -68,7 +83,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let vocab = if name.ends_with("small") { 32 } else { VOCAB };
-    let row = row(vocab, *lifted);
+    let row = row(vocab, kind);
     let params = params();
     let length = name.strip_prefix("history=").and_then(|rest| rest.split('/').next());
     let prompt = match length {
@@ -107,16 +122,19 @@ fn text(length: usize) -> Vec<u32> {
     words
 }
 
-/// Sums of twelve uniform numbers, which is nearly normal; the same on every machine.
-fn row(vocab: usize, lifted: bool) -> Vec<f32> {
+/// Sums of twelve uniform numbers, which is nearly normal, the same on every machine; as the kind says, changed.
+fn row(vocab: usize, kind: Kind) -> Vec<f32> {
     let mut state = 1_u32;
     let mut uniform = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         f32::from(u16::try_from(state >> 16).expect("sixteen bits")) / 65_536.0
     };
     let mut scores: Vec<f32> = (0..vocab).map(|_| (0..12).map(|_| uniform()).sum::<f32>() - 6.0).collect();
-    if lifted {
-        (0..20_u8).for_each(|i| scores[usize::from(i) * 997 % vocab] = 16.0 - 0.6 * f32::from(i));
+    match kind {
+        Flat => {}
+        Lifted => (0..20_u8).for_each(|i| scores[usize::from(i) * 997 % vocab] = 16.0 - 0.6 * f32::from(i)),
+        Equal => scores.fill(1.5),
+        Ascending => scores.sort_by(f32::total_cmp),
     }
     scores
 }
