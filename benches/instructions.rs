@@ -16,12 +16,12 @@ type Case = (&'static str, Kind, fn() -> Params);
 enum Kind {
     Flat,
     /// A few are lifted above the others.
-    Lifted,
+    Peaked,
     /// All are the same.
     Equal,
     Ascending,
 }
-use Kind::{Ascending, Equal, Flat, Lifted};
+use Kind::{Ascending, Equal, Flat, Peaked};
 
 /// Name, row, parameters. The last three show that a token costs the same after a long history as after a short one.
 const CASES: [Case; 18] = [
@@ -30,15 +30,15 @@ const CASES: [Case; 18] = [
     ("top_k=50/flat", Flat, || Params { top_k: Some(50), ..Params::default() }),
     ("top_k=50/equal", Equal, || Params { top_k: Some(50), ..Params::default() }),
     ("top_k=50/ascending", Ascending, || Params { top_k: Some(50), ..Params::default() }),
-    ("min_p=0.05/peaked", Lifted, || Params { min_p: Some(0.05), ..Params::default() }),
+    ("min_p=0.05/peaked", Peaked, || Params { min_p: Some(0.05), ..Params::default() }),
     ("min_p=0.05/flat", Flat, || Params { min_p: Some(0.05), ..Params::default() }),
-    ("top_p=0.95/peaked", Lifted, || Params { top_p: Some(0.95), ..Params::default() }),
+    ("top_p=0.95/peaked", Peaked, || Params { top_p: Some(0.95), ..Params::default() }),
     ("top_p=0.95/flat", Flat, || Params { top_p: Some(0.95), ..Params::default() }),
     ("top_p=0.95/ascending", Ascending, || Params { top_p: Some(0.95), ..Params::default() }),
     ("typical_p=0.9/equal", Equal, || Params { typical_p: Some(0.9), ..Params::default() }),
     ("typical_p=0.9/flat", Flat, || Params { typical_p: Some(0.9), ..Params::default() }),
     ("tfs=0.95/flat", Flat, || Params { tfs: Some(0.95), ..Params::default() }),
-    ("chain/peaked", Lifted, chain),
+    ("chain/peaked", Peaked, chain),
     ("chain/small", Flat, chain),
     ("history=1024/flat", Flat, history),
     ("history=16384/flat", Flat, history),
@@ -132,7 +132,7 @@ fn row(vocab: usize, kind: Kind) -> Vec<f32> {
     let mut scores: Vec<f32> = (0..vocab).map(|_| (0..12).map(|_| uniform()).sum::<f32>() - 6.0).collect();
     match kind {
         Flat => {}
-        Lifted => (0..20_u8).for_each(|i| scores[usize::from(i) * 997 % vocab] = 16.0 - 0.6 * f32::from(i)),
+        Peaked => (0..20_u8).for_each(|i| scores[usize::from(i) * 997 % vocab] = 16.0 - 0.6 * f32::from(i)),
         Equal => scores.fill(1.5),
         Ascending => scores.sort_by(f32::total_cmp),
     }

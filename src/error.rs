@@ -134,11 +134,8 @@ pub(crate) fn bad_score(value: f32) -> String {
 /// A name that was given, as an error shows it.
 pub(crate) fn quoted(name: &str) -> String {
     const MOST: usize = 40;
-    if name.chars().count() <= MOST {
-        format!("'{name}'")
-    } else {
-        format!("'{}…'", name.chars().take(MOST).collect::<String>())
-    }
+    let shown: String = name.chars().take(MOST).collect();
+    format!("'{}{}'", shown.escape_debug(), if name.chars().nth(MOST).is_some() { "…" } else { "" })
 }
 
 fn in_row(row: Option<usize>) -> String {

@@ -134,8 +134,9 @@ def as_typed(error: ParameterError, typed: Mapping[str, Any]) -> ParameterError:
     name = legal.partition(" ")[0]
     if name in _UNSET and "None" not in legal:
         legal += f" ({_UNSET[name]})"
-    if seen in ("inf", "-inf") and typed.get(name) not in (math.inf, -math.inf):
-        seen = shown(typed.get(name))
+    if seen in ("inf", "-inf"):
+        value = typed.get(name)
+        seen = seen if isinstance(value, float) and math.isinf(value) else shown(value)
     return ParameterError(legal + got + seen)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from sortition._checks import shown
 from sortition._stacks import LLAMA_CPP, OPENAI, SAMPLERS, TRANSFORMERS, VLLM
 
 if TYPE_CHECKING:
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["error"]
 
+LONGEST = 80
 _STACKS = (TRANSFORMERS, VLLM, OPENAI, LLAMA_CPP)
+#: What other stacks have elsewhere than among their parameters of one name.
+_HERE = {"dry_sequence_breakers": "dry_breakers", "samplers": "order"}
 
 
 def error(name: str, known: Collection[str]) -> TypeError:
@@ -26,11 +30,13 @@ def error(name: str, known: Collection[str]) -> TypeError:
     """
     meant = [stack.translated[name][0] for stack in _STACKS if name in stack.translated]
     meant += SAMPLERS.get(name, ((), ()))[1]
+    meant += [_HERE[name]] if name in _HERE else []
     if not meant and any(name in stack.passed for stack in _STACKS):
-        hint = ", which say how a token is chosen; generate, Sampler and Sampler.draw have arguments for the rest"
+        hint = ", which say how a token is chosen; for the rest look at generate, Sampler and Sampler.draw"
     elif not meant and any(name in stack.refused for stack in _STACKS):
-        hint = ", and has no counterpart here"
+        hint = ", and none of those decides what it does"
     else:
         meant = meant or get_close_matches(name, known, 1)
         hint = f": do you mean {meant[0]}?" if meant else ""
-    return TypeError(f"{name} is no parameter of SamplingParams{hint}")
+    said = name if name.isidentifier() and len(name) <= LONGEST else shown(name)
+    return TypeError(f"{said} is no parameter of SamplingParams{hint}")

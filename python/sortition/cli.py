@@ -57,8 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     # Text is UTF-8, whatever the locale says.
     for file, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace"), (sys.stderr, "replace")):
-        if hasattr(file, "reconfigure"):
-            file.reconfigure(encoding="utf-8", errors=errors)
+        # What is closed, or was read from before, stays as it is.
+        with contextlib.suppress(OSError, ValueError):
+            if hasattr(file, "reconfigure"):
+                file.reconfigure(encoding="utf-8", errors=errors)
     code = 0
     try:
         code = _parse_and_run([_as_utf8(typed) for typed in sys.argv[1:]] if arguments is None else arguments)

@@ -50,13 +50,13 @@ impl Candidates<'_> {
         if count > 0 && !(question.short)(before) {
             return None;
         }
-        let are_equal = doubtful > FEW && are_equal(self.kernels, &self.scratch.values[..doubtful]);
-        self.weigh_gathered(if are_equal { 1 } else { doubtful }, total.shift);
+        let one_tells_all = doubtful > FEW && are_equal(self.kernels, &self.scratch.values[..doubtful]);
+        let weighed = if one_tells_all { 1 } else { doubtful };
+        self.weigh_gathered(weighed, total.shift);
         let Scratch { values, floats, tied, .. } = &mut *self.scratch;
-        let items = values[..doubtful].iter().zip(&*floats).map(|pair| question.item(pair));
+        let items = values[..weighed].iter().zip(&*floats).map(|pair| question.item(pair));
         let mut items = items.filter(|item| question.counts(item));
-        let (key, before, times) = if are_equal {
-            // One of them tells all.
+        let (key, before, times) = if one_tells_all {
             let item = items.next()?;
             tied.clear();
             tied.push(item);

@@ -42,11 +42,11 @@ impl Candidates<'_> {
     fn keep_sampled(&mut self, p: f64, min_keep: usize, heavy: Option<Heavy>, confidence: f64) -> bool {
         let (bound, heavy) = heavy.map_or((f32::INFINITY, 0.0), |heavy| (heavy.bound, heavy.mass));
         let target = Target::Nucleus { p, heavy };
-        // Of what is in the sample: the weights of others may be finer by many octaves than the best one's.
-        let mut largest = [0.0];
-        self.kernels.weights(&[bound.min(self.max)], Base::new(self.temperature), self.max, &mut largest);
-        let [largest] = largest;
         let base = Base::new(self.temperature);
+        // The largest that is sampled: from it on octaves are told apart.
+        let mut largest = [0.0];
+        self.kernels.weights(&[bound.min(self.max)], base, self.max, &mut largest);
+        let [largest] = largest;
         let row = scores(self.input, self.store, self.view);
         let sample = Sample { kernels: self.kernels, base, max: self.max, floats: &mut self.scratch.floats };
         let aim = Aim { target, range: [largest, 0.0], confidence };
@@ -187,7 +187,7 @@ impl Candidates<'_> {
     }
 }
 
-/// Whether all scores are the same: then no bracket is narrower.
+/// Whether all scores, of which there is one, are the same: then no bracket is narrower.
 pub(super) fn are_equal(kernels: &Kernels, scores: &[f32]) -> bool {
     let first = scores[0];
     scores.last() == Some(&first)
@@ -257,6 +257,29 @@ mod tests {
             };
             assert!(!keeps(|candidates| candidates.keep_sampled(0.5, 1, None, CONFIDENCE)));
             assert!(keeps(|candidates| candidates.keep_flat(0.5, 1, None)));
+        }
+    }
+
+    /// However steep: a sample is spread over all of the row, so its order is none of those that mislead it.
+    #[test]
+    fn a_sorted_row_does_not_mislead_a_sample() {
+        let length = 60_000_u16;
+        for steep in [0.5, 4.0, 12.0] {
+            let score = |at: u16| steep * f32::from(at) / f32::from(length);
+            let rows: [Vec<f32>; 3] = [
+                (0..length).map(score).collect(),
+                (0..length).rev().map(score).collect(),
+                (0..length).map(|at| score(at.min(length - 1 - at))).collect(),
+            ];
+            for (row, p) in rows.iter().flat_map(|row| [0.1, 0.5, 0.9, 0.999].map(|p| (row, p))) {
+                for kernels in available() {
+                    with_workspace(|workspace| {
+                        let mut candidates =
+                            Candidates::new(kernels, row.into(), workspace, Sums::None).expect("good scores");
+                        assert!(candidates.keep_flat(p, 1, None), "{p} of a row as steep as {steep}");
+                    });
+                }
+            }
         }
     }
 }

@@ -44,9 +44,9 @@ pub(super) struct Crossing {
     pub(super) distance: f64,
     /// The sums over all that are nearer.
     pub(super) before: Sums,
-    /// How many candidates stand in the scratch buffers, with their weights, among them all in doubt.
+    /// How many candidates stand in the scratch buffers, among them all in doubt; with their weights, unless one stands for all.
     pub(super) gathered: usize,
-    /// How many candidates each of those at that distance stands for: more than one if all in doubt are equal.
+    /// How many candidates the one at that distance stands for, if all in doubt are equal; else one.
     pub(super) times: usize,
 }
 
@@ -112,7 +112,7 @@ impl<A: Fn([f64; 3]) -> Sums, S> Question<A, S> {
 
 impl Candidates<'_> {
     /// The least distance from the center at which the sums over all that are no farther are not short; or the largest, if
-    /// they still are. Those at that distance are then in the scratch buffer, and among the gathered are all whose distance
+    /// they still are. Those at that distance, or one for all, are then in the scratch buffer, and among the gathered are all whose distance
     /// differs from it by no more than the slack.
     pub(super) fn crossing<A, S>(&mut self, question: &Question<A, S>) -> Crossing
     where

@@ -106,6 +106,7 @@ impl Candidates<'_> {
                 self.whole();
                 let above = self.count_above(bound.score);
                 if above < k {
+                    // If there are not, looking for where they end does no harm.
                     return Some(Kth { score: bound.score, inside: k - above, more: true });
                 }
             }
@@ -305,9 +306,11 @@ mod tests {
         let left = |kernels: &'static Kernels| {
             with_workspace(|workspace| {
                 let mut candidates = Candidates::new(kernels, row.into(), workspace, Sums::None).expect("good scores");
-                match candidates.kth(k) {
-                    Some(Kth { score, inside, more }) => assert_eq!(expected, (score, inside, more), "{k}"),
-                    None => assert_eq!(expected.0, kernels.least(candidates.scores()), "the list has others than {k}"),
+                if let Some(Kth { score, inside, more }) = candidates.kth(k) {
+                    assert_eq!(expected, (score, inside, more), "{k}");
+                } else {
+                    assert_eq!(expected.0, kernels.least(candidates.scores()), "the list has others than {k}");
+                    assert_eq!(k, candidates.places());
                 }
                 candidates.view
             })

@@ -1,8 +1,9 @@
 //! The k-th largest score where `k` is a good part of the row, found without moving the row.
 //!
 //! A sample of the scores, sorted, tells between which two the k-th lies (selection by Floyd and Rivest). Those above are
-//! counted, those between are gathered, some hundredths of the row, and among these alone it is selected. Where more equal one
-//! of the two, they are counted instead. If it is not there after all, nothing is lost but time.
+//! counted, those between are gathered, some hundredths of the row, and among these alone it is selected. Where many
+//! of the sample equal one of the two, the k-th likely does as well, and those are only counted. If it is not there after all,
+//! nothing is lost but time.
 
 use super::cuts::nth_largest_of;
 use super::sample::{SAMPLE, take};
@@ -11,7 +12,7 @@ use super::{Candidates, Scratch, grow, scores};
 /// The error that is allowed for, in standard deviations of the rank in the sample.
 const CONFIDENCE: u64 = 3;
 
-/// So many times the error are more than lie between two ranks, unless scores are equal.
+/// If so many times the error of the sample are in the range, many of them are equal.
 const HEAVY: u64 = 4;
 
 /// The k-th largest score.

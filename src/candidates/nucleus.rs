@@ -104,8 +104,8 @@ impl Candidates<'_> {
         self.total.map_or_else(|| self.sampled_mass(heavy.bound), |total| total.sum - heavy.mass)
     }
 
-    /// Gathers what is at least as large as the maxima of so many blocks; all, if there are not so many blocks. Leaves keys with
-    /// weights, those of scores that were shifted if the total is of such.
+    /// Gathers what is at least as large as the maxima of so many blocks, but not the many that equal the last of those; all, if
+    /// there are not so many blocks. Leaves keys with weights, those of scores that were shifted if the total is of such.
     pub(super) fn heaviest(&mut self, parts: usize) -> Heavy {
         let bound = if parts <= self.scratch.blocks.len() { self.block_bound(parts).without_ties() } else { f32::MIN };
         let count = self.gather(bound);
@@ -153,36 +153,6 @@ impl Candidates<'_> {
                 Precision::Estimated(_) => self.refine(total, margin).unwrap_or_else(|| self.summed_total()),
                 _ => self.total(),
             });
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::candidates::{Sums, with_workspace};
-    use crate::kernels::available;
-
-    /// However steep: a sample is spread over all of the row, so its order is none of those that mislead it.
-    #[test]
-    fn a_sorted_row_does_not_mislead_a_sample() {
-        let length = 60_000_u16;
-        for steep in [0.5, 4.0, 12.0] {
-            let score = |at: u16| steep * f32::from(at) / f32::from(length);
-            let rows: [Vec<f32>; 3] = [
-                (0..length).map(score).collect(),
-                (0..length).rev().map(score).collect(),
-                (0..length).map(|at| score(at.min(length - 1 - at))).collect(),
-            ];
-            for (row, p) in rows.iter().flat_map(|row| [0.1, 0.5, 0.9, 0.999].map(|p| (row, p))) {
-                for kernels in available() {
-                    with_workspace(|workspace| {
-                        let mut candidates =
-                            Candidates::new(kernels, row.into(), workspace, Sums::None).expect("good scores");
-                        assert!(candidates.keep_flat(p, 1, None), "{p} of a row as steep as {steep}");
-                    });
-                }
-            }
         }
     }
 }

@@ -92,7 +92,8 @@ impl Candidates<'_> {
         }
     }
 
-    /// At least the best `parts` candidates; and whether these are all.
+    /// At least the best `parts` candidates, those that equal the last of them without having been gathered; and whether these
+    /// are all.
     fn rank_best(&mut self, parts: usize, weigh: bool) -> (Ranked<'_>, bool) {
         let whole = self.all_at_once(parts);
         let bound = if whole { Bound::NONE } else { self.bound(parts) };

@@ -9,7 +9,8 @@ use super::grow;
 use crate::kernels::{Base, Bracket, Kernels};
 use crate::scores::Scores;
 
-/// Scores of a sample that lie side by side: a line of memory. Of a sorted row more of them would tell no more.
+/// Scores of a sample that lie side by side: a line of memory. In a sorted row they are alike, so that fewer, longer runs tell
+/// less.
 pub(super) const RUN: usize = 16;
 
 /// Scores of a sample.

@@ -111,7 +111,7 @@ impl Sampler {
         if logits.len() < vocab || (self.vocab_size.is_none() && logits.len() > vocab) {
             let what = match self.vocab_size {
                 Some(size) => format!("a row must have at least {size} scores (vocab_size), got {}", logits.len()),
-                None => format!("a row must have {} scores, as rows have, got {}", row.len(), logits.len()),
+                None => format!("a row must have {} scores, as each of rows has, got {}", row.len(), logits.len()),
             };
             return Err(Error::Draft { row: None, token: None, what });
         }

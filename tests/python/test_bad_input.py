@@ -158,14 +158,14 @@ def test_what_other_stacks_have_for_off_is_a_mistake_and_the_message_says_what_i
         ("min_new_tokens", ": do you mean min_tokens?"),
         ("epsilon_cutoff", ": do you mean epsilon?"),
         ("typ_p", ": do you mean typical_p?"),
-        ("num_beams", ", and has no counterpart here"),
+        ("num_beams", ", and none of those decides what it does"),
         (
             "max_tokens",
-            ", which say how a token is chosen; generate, Sampler and Sampler.draw have arguments for the rest",
+            ", which say how a token is chosen; for the rest look at generate, Sampler and Sampler.draw",
         ),
         (
             "n_probs",
-            ", which say how a token is chosen; generate, Sampler and Sampler.draw have arguments for the rest",
+            ", which say how a token is chosen; for the rest look at generate, Sampler and Sampler.draw",
         ),
         ("温度", ""),
     ],

@@ -189,7 +189,7 @@ def test_alone_it_says_how_it_is_used(command):
 
 LOCALES = {
     "C": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    "ISO 8859-1": {"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"},
+    "standard streams in ISO 8859-1": {"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"},
 }
 
 
