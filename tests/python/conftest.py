@@ -1,13 +1,18 @@
-"""How a test starts a process."""
+"""How a test starts a process, and what an interrupt is to it."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 
 import pytest
 
 # They import the other implementations, which are installed for the heavy tests alone.
 collect_ignore_glob = ["peers/*"]
+
+# What a shell starts in the background ignores Ctrl-C, and so do its children: tests of it would see nothing.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
