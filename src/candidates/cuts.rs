@@ -97,9 +97,15 @@ impl Candidates<'_> {
     fn kth(&mut self, k: usize) -> Option<Kth> {
         self.carry_out_cut();
         // Where the best stand side by side, a bound by parts of the row is a bad one; but it leaves a shorter row.
+        let mut before = usize::MAX;
         while k < self.places() {
             if let Some(kth) = self.deep_kth(k) {
                 return Some(kth);
+            }
+            if let View::List(count) = self.view
+                && (count <= NEAR * k || count == before)
+            {
+                return Some(self.kth_of_list(k));
             }
             let bound = self.bound(k);
             if bound.ties > 0 {
@@ -110,12 +116,9 @@ impl Candidates<'_> {
                     return Some(Kth { score: bound.score, inside: k - above, more: true });
                 }
             }
-            let before = self.places();
+            before = self.places();
             let count = self.gather(bound.without_ties());
             self.adopt(count);
-            if count > k && (count <= NEAR * k || count == before) {
-                return Some(self.kth_of_list(k));
-            }
         }
         None
     }

@@ -56,7 +56,7 @@ impl Candidates<'_> {
     /// Keeps what is above the floor: carried out at once, unless it is much of a row.
     pub(super) fn cut(&mut self, floor: Floor) {
         self.floor = floor;
-        if !matches!(self.view, View::List(_)) && self.is_flat() {
+        if !matches!(self.view, View::List(_)) && self.is_flat(floor) {
             self.whole();
             self.total = None;
         } else {
@@ -65,12 +65,12 @@ impl Candidates<'_> {
         }
     }
 
-    /// Whether a good part of the row is to be read for what is above the floor.
-    fn is_flat(&self) -> bool {
+    /// Whether a good part of the row is to be read for what is above a floor.
+    pub(super) fn is_flat(&self, floor: Floor) -> bool {
         let blocks = &self.scratch.blocks;
-        let (before, behind) = blocks.split_at(self.floor.split(blocks.len(), 0).0);
+        let (before, behind) = blocks.split_at(floor.split(blocks.len(), 0).0);
         let reaching = |blocks: &[Block], score| blocks.iter().filter(|block| block.max >= score).count();
-        let reached = reaching(before, self.floor.score) + reaching(behind, self.floor.score.next_up());
+        let reached = reaching(before, floor.score) + reaching(behind, floor.score.next_up());
         reached * FLAT > blocks.len()
     }
 

@@ -22,6 +22,7 @@ mod estimate;
 mod excess;
 mod floor;
 mod likely;
+mod lowered;
 mod mass;
 mod nucleus;
 mod prefix;

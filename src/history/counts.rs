@@ -32,6 +32,12 @@ impl Counts {
         self.tally.entries().iter().copied()
     }
 
+    /// How often a token occurs.
+    #[inline]
+    pub(crate) fn count(&self, token: u32) -> u32 {
+        self.tally.count(token)
+    }
+
     /// The first token of the window in a context of `length` tokens.
     fn begin(&self, length: usize) -> usize {
         length.saturating_sub(self.window).max(self.start)
@@ -110,6 +116,9 @@ mod tests {
                     let mut got: Vec<_> = history.repetition.iter().flat_map(Counts::iter).collect();
                     got.sort_unstable();
                     assert_eq!(naive(&tokens, prompt.len(), &reach), got, "{reach:?} at step {step}");
+                    let count = |token| history.repetition.as_ref().map_or(0, |counts| counts.count(token));
+                    let asked = (0..10).map(|token| (token, count(token))).filter(|&(_, count)| count > 0);
+                    assert_eq!(asked.collect::<Vec<_>>(), got, "{reach:?} at step {step}");
                 }
             }
         }

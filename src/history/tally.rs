@@ -2,8 +2,11 @@
 //!
 //! Adding, removing and asking cost the same whatever the bag holds. Most bags of an index hold one token, so that one
 //! takes no memory of its own.
+//!
+//! The hash is a multiplication, as a penalty asks for each of its candidates. It can be foreseen, but a vocabulary has too
+//! few tokens for many of them to meet in one place.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Tokens with their counts, in no order.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +21,7 @@ pub(crate) enum Tally {
 pub(crate) struct Many {
     entries: Vec<(u32, u32)>,
     /// Where in `entries` a token is.
-    places: HashMap<u32, usize>,
+    places: FxHashMap<u32, usize>,
 }
 
 impl Tally {
@@ -35,13 +38,23 @@ impl Tally {
         self.entries().is_empty()
     }
 
+    /// How often a token occurs.
+    #[inline]
+    pub(crate) fn count(&self, token: u32) -> u32 {
+        match self {
+            Self::Many(many) => many.places.get(&token).map_or(0, |&place| many.entries[place].1),
+            few => few.entries().iter().find(|entry| entry.0 == token).map_or(0, |entry| entry.1),
+        }
+    }
+
     pub(crate) fn add(&mut self, token: u32) {
         match self {
             Self::Empty => *self = Self::One((token, 1)),
             Self::One((only, count)) if *only == token => *count += 1,
             Self::One(only) => {
                 let entries = vec![*only, (token, 1)];
-                *self = Self::Many(Box::new(Many { places: HashMap::from([(only.0, 0), (token, 1)]), entries }));
+                let places = [(only.0, 0), (token, 1)].into_iter().collect();
+                *self = Self::Many(Box::new(Many { entries, places }));
             }
             Self::Many(many) => many.add(token),
         }

@@ -8,7 +8,16 @@ use crate::math;
 
 /// Inclusive; `p > 0`.
 pub(super) fn apply(candidates: &mut Candidates<'_>, p: Option<f64>, min_keep: usize) -> Option<f64> {
-    let threshold = f64::from(candidates.max()) + candidates.temperature() * math::ln(p? * MET);
+    let threshold = exact(candidates.max(), p?, candidates.temperature());
     candidates.keep_at_least(ceil(threshold), min_keep);
     Some(threshold)
+}
+
+/// The least score that stays.
+pub(super) fn threshold(max: f32, p: f64, temperature: f64) -> f32 {
+    ceil(exact(max, p, temperature))
+}
+
+fn exact(max: f32, p: f64, temperature: f64) -> f64 {
+    f64::from(max) + temperature * math::ln(p * MET)
 }

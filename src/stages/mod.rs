@@ -33,6 +33,8 @@ pub(crate) use plan::Plan;
 pub(crate) use policy::{Memory, Policy};
 pub(crate) use temperature::write_scaled;
 
+use penalties::Penalty;
+
 use crate::candidates::{Candidates, Sums};
 use crate::error::Error;
 use crate::history::History;
@@ -111,20 +113,28 @@ pub(crate) fn run(
         // A processor is called once, for a row that has candidates.
         return walk_step_by_step(setting, candidates, &mut |_, _, _| {});
     }
-    let mut changed = false;
+    let (mut changed, mut looked_up) = (false, false);
+    let mut reach = setting.plan.reach;
     for stage in setting.stages() {
-        if edits(stage) {
-            change(stage, setting, candidates)?;
-            changed = true;
-            continue;
-        }
-        if std::mem::take(&mut changed) {
+        let is_penalty = penalties::STAGES.contains(&stage);
+        let reach = reach.take_if(|_| is_penalty).filter(|_| penalties::are_many(setting.history));
+        if changed && (reach.is_some() || !edits(stage)) {
+            changed = false;
             candidates.settle();
             if candidates.is_empty() {
                 break;
             }
         }
-        cut(stage, setting, candidates);
+        looked_up |= reach.is_some_and(|reach| penalties::look_up(setting, candidates, reach));
+        if is_penalty && looked_up {
+            continue;
+        }
+        if edits(stage) {
+            change(stage, setting, candidates)?;
+            changed = true;
+        } else {
+            cut(stage, setting, candidates);
+        }
     }
     if changed {
         candidates.settle();
@@ -184,11 +194,11 @@ fn change(stage: Stage, setting: Setting<'_>, candidates: &mut Candidates<'_>) -
         }
         Stage::Custom => custom::apply(candidates, &params.processors, history.context(), setting.width)?,
         Stage::LogitBias => logit_bias::apply(candidates, &params.logit_bias),
-        Stage::Repetition => {
-            penalties::repetition(candidates, params.repetition_penalty, history.repetition.as_ref());
+        Stage::Repetition | Stage::Frequency | Stage::Presence => {
+            if let Some(penalty) = Penalty::of(stage, params, history) {
+                penalty.apply(candidates);
+            }
         }
-        Stage::Frequency => penalties::frequency(candidates, params.frequency_penalty, history.frequency.as_ref()),
-        Stage::Presence => penalties::presence(candidates, params.presence_penalty, history.presence.as_ref()),
         Stage::NoRepeatNgram => no_repeat_ngram::apply(candidates, history.ngrams.as_ref(), history.context()),
         Stage::Dry => dry::apply(candidates, params.dry_multiplier, &params.dry, history.repeats.as_ref()),
         _ => {}

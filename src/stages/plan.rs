@@ -1,5 +1,6 @@
 //! Which soft stages run, in which order: worked out once, walked for every token.
 
+use super::penalties::{self, Reach};
 use super::policy::Policy;
 use crate::candidates::Sums;
 use crate::params::Params;
@@ -14,6 +15,8 @@ pub(crate) struct Plan {
     pub(crate) policy: Option<Policy>,
     /// How many reads of a row take about as long as all of it.
     pub(crate) effort: usize,
+    /// What the cut after the penalties keeps, if they need not change all that was seen.
+    pub(super) reach: Option<Reach>,
     /// The sums that are needed of scores that no soft stage has changed.
     sums: Sums,
 }
@@ -36,8 +39,8 @@ impl Plan {
             soft.push(Stage::Temperature);
         }
         soft.extend(policy.map(Policy::stage));
-        let sums = sums(params, &soft);
-        Self { effort: effort(params, &soft), soft, policy, sums }
+        let (reach, sums) = (reach(params, &soft), sums(params, &soft));
+        Self { effort: effort(params, &soft), soft, policy, reach, sums }
     }
 
     /// The sums that the first read of the row can make, if nothing changes the scores before.
@@ -94,6 +97,28 @@ fn effort(params: &Params, soft: &[Stage]) -> usize {
     reads + 1
 }
 
+/// See [`Plan::reach`]: the penalties only lower scores, and nothing comes between them, or between them and the cut, but a
+/// temperature that no score has a part in.
+fn reach(params: &Params, soft: &[Stage]) -> Option<Reach> {
+    let start = soft.iter().position(|stage| penalties::STAGES.contains(stage))?;
+    let rest = soft[start..].iter().skip_while(|&&stage| penalties::lowers(stage, params));
+    let mut temperature = 1.0;
+    for stage in rest {
+        match stage {
+            Stage::Temperature if params.temperature == 0.0 => return Some(Reach::Best(1)),
+            Stage::Temperature if params.dynatemp_range.is_some() || params.smoothing_factor.is_some() => return None,
+            Stage::Temperature => temperature = params.temperature,
+            Stage::TopK => {
+                let k = params.top_k?.max(params.min_keep);
+                return Some(Reach::Best(usize::try_from(k).unwrap_or(usize::MAX)));
+            }
+            Stage::MinP if params.min_keep == 1 => return Some(Reach::Share { share: params.min_p?, temperature }),
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. The nucleus looks at the row first.
 /// If scores change before, the row is copied instead; not if only few are read after.
 fn sums(params: &Params, soft: &[Stage]) -> Sums {
@@ -121,4 +146,49 @@ fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums {
         }
     }
     Sums::Draw(temperature)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn penalties_are_looked_up_where_they_only_lower_and_few_are_kept() {
+        let with = |change: fn(&mut Params)| {
+            let mut params =
+                Params { repetition_penalty: Some(1.1), top_k: Some(40), min_p: Some(0.1), ..Params::default() };
+            change(&mut params);
+            Plan::new(&params).reach
+        };
+        let is_best = |reach, k| matches!(reach, Some(Reach::Best(number)) if number == k);
+        assert!(is_best(with(|_| {}), 40));
+        assert!(is_best(with(|params| params.min_keep = 50), 50));
+        assert!(is_best(with(|params| params.temperature = 0.0), 1));
+        assert!(is_best(
+            with(|params| (params.frequency_penalty, params.presence_penalty) = (Some(0.0), Some(2.0))),
+            40
+        ));
+        let reach = with(|params| (params.top_k, params.temperature) = (None, 0.7));
+        assert!(matches!(reach, Some(Reach::Share { share: 0.1, temperature: 0.7 })));
+        let all: [fn(&mut Params); 10] = [
+            |params| params.repetition_penalty = None,
+            |params| params.repetition_penalty = Some(0.99),
+            |params| params.frequency_penalty = Some(-0.01),
+            |params| params.presence_penalty = Some(-0.01),
+            |params| params.dry_multiplier = Some(0.8),
+            |params| params.top_n_sigma = Some(1.0),
+            |params| params.dynatemp_range = Some(0.5),
+            |params| params.smoothing_factor = Some(0.5),
+            |params| (params.top_k, params.min_p) = (None, None),
+            |params| (params.top_k, params.min_keep) = (None, 2),
+        ];
+        assert!(all.iter().all(|&change| with(change).is_none()));
+        let between = [Stage::Repetition, Stage::Temperature, Stage::Frequency, Stage::TopK];
+        let order = between.into_iter().chain(Stage::soft().filter(|stage| !between.contains(stage)));
+        let params =
+            Params { order: Some(order.collect()), frequency_penalty: Some(1.0), top_k: Some(4), ..Params::default() };
+        assert!(is_best(Plan::new(&params).reach, 4));
+        let params = Params { repetition_penalty: Some(2.0), temperature: 0.5, ..params };
+        assert!(Plan::new(&params).reach.is_none());
+    }
 }

@@ -12,6 +12,7 @@ import pytest
 
 from cases import ReferenceSampler
 from sortition import Sampler, SamplingParams
+from sortition.reference import profiles
 
 COUNTS = {1: 500, 2: 1500, 15: 1900, 16: 1900, 17: 1900, 1_000: 1500, 32_000: 600, 151_936: 200}
 """How many triples at each size of vocabulary."""
@@ -72,6 +73,46 @@ def test_rust_and_reference_agree_on_the_very_token(size: int) -> None:
             ours.accept(token)
             theirs.accept(token)
         assert ours.sample(row) == theirs.sample(row), f"triple {number} of vocabulary {size}: {params}"
+
+
+def penalties(rng: np.random.Generator, size: int) -> dict[str, Any]:
+    """Penalties with what may come before, between and after them; most of them only lower."""
+    least = -0.5 if rng.random() < 0.2 else 0.0
+    choices: dict[str, Any] = {
+        "repetition_penalty": 1.0 + float(rng.uniform(least, 2)),
+        "frequency_penalty": float(rng.uniform(least, 1)),
+        "presence_penalty": float(rng.choice([least, 0.0, 0.5, 3.0, 1e30])),
+        "frequency_scope": "all",
+        "presence_scope": "all",
+        "presence_window": int(rng.integers(1, 2_000)),
+        "top_k": int(rng.integers(1, 120)),
+        "min_p": float(rng.choice([1e-6, 0.02, 0.1, 0.5, 1.0])),
+        "top_p": float(rng.choice([0.5, 0.95])),
+        "temperature": float(rng.choice([0.0, 0.0, 0.2, 0.7, 1.5])),
+        "min_keep": int(rng.integers(1, 4)),
+        "logit_bias": {int(rng.integers(size)): 30.0},
+        "suppress": rng.integers(0, size, 3).tolist(),
+        "order": rng.permutation(profiles.SOFT).tolist(),
+    }
+    rare = {"order": 0.2, "min_keep": 0.2, "repetition_penalty": 0.8}
+    chosen = {name: value for name, value in choices.items() if rng.random() < rare.get(name, 0.5)}
+    return chosen | {"seed": int(rng.integers(0, 2**63))}
+
+
+@pytest.mark.parametrize("size", [300, 2_000, 32_000, 151_936])
+def test_penalties_of_long_histories(size: int) -> None:
+    """What was said is, by half, what the model would say next, and up to all of the vocabulary."""
+    rng = np.random.default_rng(size)
+    for number in range(200_000 // (size + 1_000) + 40):
+        row, params = scores(rng, size), penalties(rng, size)
+        said = int(rng.choice([150, 250, 1_000, 5_000]))
+        best = np.argsort(-row, kind="stable")[: max(size // 100, 100)]
+        prompt = rng.permutation(np.concatenate([rng.choice(best, said // 2), rng.integers(0, size, said // 2)]))
+        begin = {"prompt": prompt.tolist()}
+        ours, theirs = Sampler(SamplingParams(**params), **begin), ReferenceSampler(params, **begin)
+        what = f"row {number} of vocabulary {size}: {params}"
+        np.testing.assert_array_equal(ours.process(row), theirs.process(row), what)
+        assert ours.sample(row) == theirs.sample(row), what
 
 
 def test_what_is_impossible_weighs_nothing_however_hot() -> None:
