@@ -27,6 +27,7 @@ import rivals  # noqa: E402
 from batches import batches  # noqa: E402
 from check import Wrong, check  # noqa: E402
 from halves import halves  # noqa: E402
+from instruction_sets import instruction_sets  # noqa: E402
 from measure import race  # noqa: E402
 from overheads import overheads  # noqa: E402
 from report import Report, write  # noqa: E402
@@ -48,6 +49,7 @@ def main() -> None:
         measure(case, found, report, asked.rounds)
     if asked.write:
         report.halves = list(halves(asked.rounds))
+        report.instruction_sets = list(instruction_sets(asked.rounds))
         report.overheads = [*overheads(), *batches()]
         write(report)
     print(report.markdown())

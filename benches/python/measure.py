@@ -28,11 +28,12 @@ def race(entries: Mapping[str, Callable[[], Any]], rounds: int = 7) -> dict[str,
     for turn in range(rounds):
         for name, call in entries.items():
             if single[name] <= ENDLESS and (turn < 3 or single[name] <= SLOW):
-                minima[name].append(_turn(call))
+                minima[name].append(turn(call))
     return {name: statistics.median(found) for name, found in minima.items()}
 
 
-def _turn(call: Callable[[], Any]) -> float:
+def turn(call: Callable[[], Any]) -> float:
+    """Seconds of a call, the least of a turn."""
     once = _timed(call, 1)
     if once > SLOW:
         return once

@@ -30,6 +30,7 @@ class Report:
     wrong: dict[str, str] = field(default_factory=dict)
     overheads: list[tuple[str, str, str]] = field(default_factory=list)
     halves: list[tuple[str, dict[str, tuple[float, float]], float | None]] = field(default_factory=list)
+    instruction_sets: list[tuple[Case, dict[str, float]]] = field(default_factory=list)
 
     def add(self, case: Case, name: str, seconds: float) -> None:
         """One result."""
@@ -60,6 +61,7 @@ class Report:
             self._table(),
             self._vocabularies(),
             self._halves(),
+            self._instruction_sets(),
             self._rest(),
             self._machine(),
         ]
@@ -151,6 +153,21 @@ class Report:
                     for part in (_us(half), _us(single), f"{half / single:.2f}")
                 ]
                 yield _row([title, "" if goal is None else f"{goal}", *cells])
+
+    def _instruction_sets(self) -> Iterator[str]:
+        if self.instruction_sets:
+            first, *others = self.instruction_sets[0][1]
+            yield "### Instruction sets"
+            yield ""
+            yield f"One row of {SHOWN:,} scores: microseconds on {first}, and how many times as long others take."
+            yield "The goal of avx2 is 1.6 hot and 1.0 cold."
+            for state in ("hot", "cold"):
+                yield ""
+                yield from _header([state, "scores", first, *(f"{name} / {first}" for name in others)])
+                for case, seconds in self.instruction_sets:
+                    if case.state == state:
+                        ratios = (f"{seconds[name] / seconds[first]:.2f}" for name in others)
+                        yield _row([case.operation.title, case.kind, _us(seconds[first]), *ratios])
 
     def _rest(self) -> Iterator[str]:
         if self.overheads:
