@@ -318,7 +318,7 @@ impl Sampler {
             self.check_ids(vocab.len())?;
         }
         let setting = self.setting(mask, stream, row.len());
-        let sums = setting.sums();
+        let sums = setting.sums(trace.is_some());
         with_workspace(|workspace| {
             let mut candidates = Candidates::new(self.kernels, vocab, workspace, sums)?;
             let mut record = trace.map(|trace| trace.begin(&mut candidates));

@@ -4,7 +4,7 @@
 //! reads all scores has the row copied first.
 
 use super::edits::Doubt;
-use super::{BLOCK, Candidates, Scratch, View, grow, largest};
+use super::{BLOCK, Candidates, Scratch, View, grow, largest, scores};
 use crate::scores::Scores;
 
 /// A row is copied when one in so many of its scores has changed.
@@ -66,18 +66,24 @@ impl Candidates<'_> {
         self.scratch.stale.fill(true);
     }
 
-    /// Makes all tokens impossible but those of `allowed`.
+    /// Makes all tokens impossible but those of `allowed`. Before any cut.
     pub(crate) fn allow(&mut self, allowed: &[u32]) {
-        let mut kept = std::mem::take(&mut self.scratch.floats);
-        kept.clear();
-        let copy = self.owned();
-        kept.extend(allowed.iter().map(|&id| copy[id as usize]));
-        copy.fill(f32::NEG_INFINITY);
-        for (&id, &score) in allowed.iter().zip(&kept) {
-            copy[id as usize] = score;
+        self.whole();
+        self.make_room();
+        let row = scores(self.input, self.store, self.view);
+        let Scratch { values, indices, gone: ids, .. } = &mut *self.scratch;
+        ids.clear();
+        ids.extend_from_slice(allowed);
+        ids.sort_unstable();
+        ids.dedup();
+        let mut count = 0;
+        for &id in &*ids {
+            if let Some(x) = row.get(id as usize).filter(|&x| x > f32::NEG_INFINITY) {
+                (values[count], indices[count]) = (x, id);
+                count += 1;
+            }
         }
-        self.scratch.floats = kept;
-        self.scratch.stale.fill(true);
+        self.adopt(count);
     }
 
     /// Brings the maxima up to date after changes; a list loses what has become impossible.
@@ -90,7 +96,7 @@ impl Candidates<'_> {
             }
             View::Edited | View::Copy => {}
         }
-        let scores = super::scores(self.input, self.store, self.view);
+        let scores = scores(self.input, self.store, self.view);
         let Scratch { blocks, stale, indices, edits, .. } = &mut *self.scratch;
         // Without a branch, which nobody could foresee.
         grow(indices, stale.len());
@@ -119,7 +125,7 @@ impl Candidates<'_> {
         self.carry_out();
         if self.view == View::Input {
             self.store.copy.resize(self.input.len(), 0.0);
-            self.kernels.scan_copy(self.input, &mut self.store.copy, &mut self.scratch.blocks);
+            self.kernels.scan_copy(self.input, None, &mut self.store.copy, &mut self.scratch.blocks);
             self.view = View::Copy;
             self.refresh();
         }

@@ -48,10 +48,12 @@ use workspace::{Scratch, Store, grow};
 
 /// What the first read of a row sums, at which temperature.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Sums {
+pub(crate) enum Sums<'m> {
     None,
     /// None, as scores will change: the row is copied.
     Copied,
+    /// The same, without what a mask forbids.
+    Masked(&'m [u32]),
     /// None, as what all scores are read for depends on their maxima.
     Later,
     /// As good as a draw needs.
@@ -97,16 +99,17 @@ impl<'a> Candidates<'a> {
         kernels: &'static Kernels,
         row: Scores<'a>,
         workspace: &'a mut Workspace,
-        sums: Sums,
+        sums: Sums<'_>,
     ) -> Result<Self, Error> {
         let Workspace { store, scratch } = workspace;
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
         let blocks = &mut scratch.blocks;
         let (nan, summed) = match sums {
             Sums::None | Sums::Later => (kernels.scan(row, blocks), None),
-            Sums::Copied => {
+            Sums::Copied | Sums::Masked(_) => {
+                let mask = if let Sums::Masked(mask) = sums { Some(mask) } else { None };
                 store.copy.resize(row.len(), 0.0);
-                (kernels.scan_copy(row, &mut store.copy, blocks), None)
+                (kernels.scan_copy(row, mask, &mut store.copy, blocks), None)
             }
             Sums::Draw(temperature) => {
                 let Read { nan, precision } = read_for_draw(kernels, row, Base::new(temperature), blocks);
@@ -129,7 +132,7 @@ impl<'a> Candidates<'a> {
             total: None,
             before: None,
         };
-        if matches!(sums, Sums::Copied) {
+        if matches!(sums, Sums::Copied | Sums::Masked(_)) {
             this.view = View::Copy;
             this.refresh();
         }

@@ -184,7 +184,7 @@ macro_rules! readers {
 
 readers! {
     fn scan(blocks: &mut [Block]) -> bool;
-    fn scan_copy(out: &mut [f32], blocks: &mut [Block]) -> bool;
+    fn scan_copy(mask: Option<&[u32]>, out: &mut [f32], blocks: &mut [Block]) -> bool;
     fn rescan(except: &[u32], stale: &[u32], blocks: &mut [Block]);
     fn lane_maxima(span: usize, except: &[u32], maxima: &mut [f32]);
     fn mass(base: Base, blocks: &mut [Block]) -> bool;

@@ -82,18 +82,21 @@ impl<'a> Setting<'a> {
     }
 
     /// The sums that the first read of the row can make: scores come to the draw, or to a stage that needs weights, as the
-    /// caller gave them.
-    pub(crate) fn sums(&self) -> Sums {
-        let most = self.mask.is_some() || self.params.allowed_ids.is_some();
-        match self.plan.sums() {
-            _ if most => Sums::Copied,
-            Sums::Later | Sums::Draw(_) | Sums::Exact(_) if Stage::hard().any(|rule| self.active(rule)) => Sums::Copied,
-            sums => sums,
+    /// caller gave them. Unless the stages are `observed`, it applies the mask as well.
+    pub(crate) fn sums(&self, observed: bool) -> Sums<'a> {
+        match (self.mask, self.plan.sums()) {
+            (Some(mask), _) if !observed => Sums::Masked(mask),
+            (Some(_), _) => Sums::Copied,
+            _ if self.params.allowed_ids.is_some() => Sums::None,
+            (_, Sums::Later | Sums::Draw(_) | Sums::Exact(_)) if Stage::hard().any(|rule| self.active(rule)) => {
+                Sums::Copied
+            }
+            (_, sums) => sums,
         }
     }
 }
 
-/// Runs every stage on the candidates of a row, which are all its tokens.
+/// Runs every stage on the candidates of a row, which are all its tokens; without an observer, all that the mask allows.
 ///
 /// # Errors
 ///
@@ -104,7 +107,12 @@ pub(crate) fn run(
     observer: Option<&mut Observer<'_>>,
 ) -> Result<(), Error> {
     if candidates.is_empty() {
-        return Err(Error::NoCandidate { row: None, stage: None });
+        candidates.restart();
+        if candidates.is_empty() {
+            return Err(Error::NoCandidate { row: None, stage: None });
+        }
+        // It was the mask.
+        return walk_step_by_step(setting, candidates, &mut |_, _, _| {});
     }
     if let Some(observer) = observer {
         return walk_step_by_step(setting, candidates, observer);
@@ -115,7 +123,7 @@ pub(crate) fn run(
     }
     let (mut changed, mut looked_up) = (false, false);
     let mut reach = setting.plan.reach;
-    for stage in setting.stages() {
+    for stage in setting.stages().filter(|&stage| stage != Stage::Mask) {
         let is_penalty = penalties::STAGES.contains(&stage);
         let reach = reach.take_if(|_| is_penalty).filter(|_| penalties::are_many(setting.history));
         if changed && (reach.is_some() || !edits(stage)) {

@@ -18,7 +18,7 @@ pub(crate) struct Plan {
     /// What the cut after the penalties keeps, if they need not change all that was seen.
     pub(super) reach: Option<Reach>,
     /// The sums that are needed of scores that no soft stage has changed.
-    sums: Sums,
+    sums: Sums<'static>,
 }
 
 impl Plan {
@@ -44,7 +44,7 @@ impl Plan {
     }
 
     /// The sums that the first read of the row can make, if nothing changes the scores before.
-    pub(crate) fn sums(&self) -> Sums {
+    pub(crate) fn sums(&self) -> Sums<'static> {
         self.sums
     }
 }
@@ -121,7 +121,7 @@ fn reach(params: &Params, soft: &[Stage]) -> Option<Reach> {
 
 /// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. The nucleus looks at the row first.
 /// If scores change before, the row is copied instead; not if only few are read after.
-fn sums(params: &Params, soft: &[Stage]) -> Sums {
+fn sums(params: &Params, soft: &[Stage]) -> Sums<'static> {
     let edits = soft.iter().take_while(|stage| stage.kind() == Kind::Edit).count();
     let (edits, rest) = soft.split_at(edits);
     match unchanged_sums(params, rest) {
@@ -131,7 +131,7 @@ fn sums(params: &Params, soft: &[Stage]) -> Sums {
     }
 }
 
-fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums {
+fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums<'static> {
     let mut temperature = 1.0;
     for &stage in soft {
         match stage {

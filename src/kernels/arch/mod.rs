@@ -48,7 +48,8 @@ macro_rules! kernels {
 
         $crate::kernels::arch::kernels! { @instantiate $token, ($($features)?),
             fn scan<E>(xs: &[E], blocks: &mut [Block]) -> bool = generic::scan::scan;
-            fn scan_copy<E>(xs: &[E], out: &mut [f32], blocks: &mut [Block]) -> bool = generic::scan::scan_copy;
+            fn scan_copy<E>(xs: &[E], mask: Option<&[u32]>, out: &mut [f32], blocks: &mut [Block]) -> bool
+                = generic::scan::scan_copy;
             fn rescan<E>(xs: &[E], except: &[u32], stale: &[u32], blocks: &mut [Block]) -> ()
                 = generic::scan::rescan;
             fn lane_maxima<E>(xs: &[E], span: usize, except: &[u32], maxima: &mut [f32]) -> ()

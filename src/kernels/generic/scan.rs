@@ -25,13 +25,27 @@ pub(crate) fn scan<S: Simd, E: Element>(s: S, xs: &[E], blocks: &mut [Block]) ->
 }
 
 /// Like [`scan`], and writes the scores as `f32` to `out`, which is as long: a row that will be changed is read once.
+///
+/// With a packed `mask`, -inf is written where it has no bit, and the maxima are those of the others; but NaN is told, and a
+/// maximum is +inf, wherever in a block they are.
 #[inline(always)]
-pub(crate) fn scan_copy<S: Simd, E: Element>(s: S, xs: &[E], out: &mut [f32], blocks: &mut [Block]) -> bool {
+pub(crate) fn scan_copy<S: Simd, E: Element>(
+    s: S,
+    xs: &[E],
+    mask: Option<&[u32]>,
+    out: &mut [f32],
+    blocks: &mut [Block],
+) -> bool {
     let mut nan = s.no_flags();
-    for ((xs, out), block) in xs.chunks(BLOCK).zip(out.chunks_mut(BLOCK)).zip(blocks) {
+    for (i, ((xs, out), block)) in xs.chunks(BLOCK).zip(out.chunks_mut(BLOCK)).zip(blocks).enumerate() {
         block.max = scan_block(s, xs, &mut nan);
         // Still in the nearest cache.
         E::widen(s, xs, out);
+        if let Some(words) = mask {
+            super::write::mask(s, out, words.get(i * (BLOCK / WORD)..).unwrap_or_default());
+            let max = largest(s, out, &mut s.no_flags());
+            block.max = if block.max < f32::INFINITY { max } else { f32::INFINITY };
+        }
     }
     s.any(nan)
 }

@@ -147,9 +147,11 @@ fn answer<'a>(kernels: &Kernels, xs: impl Into<Scores<'a>>, temperature: f64) ->
         written.push(bits(&lanes));
     }
     let mut copied = vec![Block::default(); blocks.len()];
-    assert!(!kernels.scan_copy(xs, &mut out, &mut copied));
-    written.push(bits(&out));
-    written.push(copied.iter().map(|block| block.max.to_bits()).collect());
+    for mask in [None, Some(&words[..])] {
+        assert!(!kernels.scan_copy(xs, mask, &mut out, &mut copied));
+        written.push(bits(&out));
+        written.push(copied.iter().map(|block| block.max.to_bits()).collect());
+    }
     kernels.shift(xs, finite, &mut out);
     written.push(bits(&out));
     assert!(!kernels.mass_out(xs, base, &mut blocks, &mut out));
@@ -263,6 +265,36 @@ fn half_precision_gives_the_bits_of_single() {
     }
 }
 
+/// Not beyond its last word, either. What is no score is told of wherever it is.
+#[test]
+fn what_a_mask_forbids_is_gone_with_the_first_read() {
+    for length in [1, 40, BLOCK, 3 * BLOCK + 70] {
+        let row: Vec<_> =
+            (0..length).map(|at| f32::from(u16::try_from(at * 40_503 % 8_191).unwrap()) - 100.0).collect();
+        let words: Vec<_> = (0_u32..).take(length / 33).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+        let allows = |at: usize| words.get(at / 32).is_some_and(|word| word >> (at % 32) & 1 == 1);
+        let expected: Vec<_> = (0..length).map(|at| if allows(at) { row[at] } else { f32::NEG_INFINITY }).collect();
+        let maxima: Vec<_> =
+            expected.chunks(BLOCK).map(|xs| xs.iter().copied().fold(f32::NEG_INFINITY, f32::max)).collect();
+        for kernels in available() {
+            let scan = |row: &[f32]| {
+                let (mut out, mut blocks) = (vec![0.0; length], vec![Block::default(); length.div_ceil(BLOCK)]);
+                let nan = kernels.scan_copy(row, Some(&words), &mut out, &mut blocks);
+                (nan, out, blocks.iter().map(|block| block.max).collect::<Vec<_>>())
+            };
+            assert_eq!((false, expected.clone(), maxima.clone()), scan(&row), "{length} on {}", kernels.name);
+            let forbidden = (0..length).rfind(|&at| !allows(at)).expect("the last");
+            let with = |x| {
+                let mut row = row.clone();
+                row[forbidden] = x;
+                scan(&row)
+            };
+            assert!(with(f32::NAN).0);
+            assert_eq!(f32::INFINITY, with(f32::INFINITY).2[forbidden / BLOCK]);
+        }
+    }
+}
+
 /// Subnormals, infinities and every NaN among them.
 #[test]
 fn every_number_of_half_precision_is_read_exactly() {
@@ -274,7 +306,7 @@ fn every_number_of_half_precision_is_read_exactly() {
             for half in [half, half.slice(3..half.len())] {
                 let mut blocks = vec![Block::default(); half.len().div_ceil(BLOCK)];
                 let mut got = vec![0.0; half.len()];
-                assert!(kernels.scan_copy(half, &mut got, &mut blocks), "there are NaN");
+                assert!(kernels.scan_copy(half, None, &mut got, &mut blocks), "there are NaN");
                 for (expected, got) in half.iter().zip(got) {
                     let equal = expected.to_bits() == got.to_bits() || expected.is_nan() && got.is_nan();
                     assert!(equal, "{name} on {}: {got:e} instead of {expected:e}", kernels.name);
