@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["error"]
 
-LONGEST = 80
 _STACKS = (TRANSFORMERS, VLLM, OPENAI, LLAMA_CPP)
 #: What other stacks have elsewhere than among their parameters of one name.
 _HERE = {"dry_sequence_breakers": "dry_breakers", "samplers": "order"}
@@ -38,5 +37,5 @@ def error(name: str, known: Collection[str]) -> TypeError:
     else:
         meant = meant or get_close_matches(name, known, 1)
         hint = f": do you mean {meant[0]}?" if meant else ""
-    said = name if name.isidentifier() and len(name) <= LONGEST else shown(name)
+    said = name if name.isidentifier() and shown(name) == repr(name) else shown(name)
     return TypeError(f"{said} is no parameter of SamplingParams{hint}")

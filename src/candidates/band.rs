@@ -173,3 +173,52 @@ impl<'a> Octaves<'a> {
         (bin < BINS).then_some(bin)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums as Read, with_workspace};
+    use crate::kernels::available;
+
+    /// Of these scores, of which the largest is 1, the distance from 1/2 at which those no farther have half of the mass, and
+    /// how many are at it; by its definition.
+    fn crossed(row: &[f32]) -> (f64, usize) {
+        #[expect(clippy::disallowed_methods, reason = "what is right comes from elsewhere than what is tested")]
+        let weigh = |&x: &f32| ((f64::from(x) - 0.5).abs(), f64::from(x).exp());
+        let mut weighed: Vec<_> = row.iter().map(weigh).collect();
+        weighed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut left = weighed.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+        let crossed = weighed.iter().find(|(_, weight)| {
+            left -= weight;
+            left <= 0.0
+        });
+        let (distance, _) = *crossed.expect("half of the mass");
+        (distance, weighed.iter().filter(|other| other.0 == distance).count())
+    }
+
+    /// Hardly any scores are equal; or half of all are, and others stand at other distances: then one tells of all.
+    #[test]
+    fn little_of_a_flat_row_is_in_doubt() {
+        let uniform = |at: u16| f32::from(at.wrapping_mul(0x9e37)) / 65_536.0;
+        let rounded = |x: f32| (x * 16.0).floor() / 16.0 + 1.0 / 32.0;
+        let rows: [Vec<f32>; 2] = [
+            (0..40_000).map(|at| if at == 0 { 1.0 } else { uniform(at) }).collect(),
+            (0..40_000).map(|at| [1.0, 0.625, rounded(uniform(at))][usize::from(at.min(1 + at % 2))]).collect(),
+        ];
+        for (row, equal) in rows.iter().zip([false, true]) {
+            for kernels in available() {
+                with_workspace(|workspace| {
+                    let mut candidates =
+                        Candidates::new(kernels, row.into(), workspace, Read::None).expect("good scores");
+                    let half = candidates.total().sum / 2.0;
+                    let (adds, short) = (|[mass, ..]: [f64; 3]| [mass, 0.0], |[mass, _]: Sums| mass < half);
+                    let question = Question { max: 1.0, center: -0.5, slack: 0.0, weightless: true, adds, short };
+                    let Crossing { distance, gathered, times, .. } = candidates.crossing(&question);
+                    let at_distance = times * candidates.scratch.tied.len();
+                    assert_eq!(crossed(row), (distance, at_distance), "{}", kernels.name());
+                    assert!(if equal { times == at_distance } else { gathered < row.len() / 8 }, "{gathered}");
+                });
+            }
+        }
+    }
+}

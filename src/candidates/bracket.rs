@@ -30,17 +30,24 @@ struct Prefix {
     above: f64,
 }
 
+impl Prefix {
+    /// By how much `share · total - edge.before` may be wrong: what is better inside was summed once more, with an error of its
+    /// own.
+    fn doubt(&self, share: f64, total: Total) -> f64 {
+        total.doubt(share, self.above) + total.doubt(0.0, self.edge.before - self.above)
+    }
+}
+
 impl Candidates<'_> {
-    /// Cuts a row in which what is `heavy`, if that is known, is not enough. Returns `false`, and changes only the total, if
-    /// a sample misled.
-    pub(super) fn keep_flat(&mut self, p: f64, min_keep: usize, heavy: Option<Heavy>) -> bool {
+    /// Cuts a row in which what is `heavy` is not enough. Returns `false`, and changes only the total, if a sample misled.
+    pub(super) fn keep_flat(&mut self, p: f64, min_keep: usize, heavy: Heavy) -> bool {
         // A second pass is much cheaper than all else that finds the cut.
         [CONFIDENCE, 4.0 * CONFIDENCE].into_iter().any(|confidence| self.keep_sampled(p, min_keep, heavy, confidence))
     }
 
     /// The same, by a bracket that allows for so many standard errors of a sample.
-    fn keep_sampled(&mut self, p: f64, min_keep: usize, heavy: Option<Heavy>, confidence: f64) -> bool {
-        let (bound, heavy) = heavy.map_or((f32::INFINITY, 0.0), |heavy| (heavy.bound, heavy.mass));
+    fn keep_sampled(&mut self, p: f64, min_keep: usize, heavy: Heavy, confidence: f64) -> bool {
+        let Heavy { bound, mass: heavy, .. } = heavy;
         let target = Target::Nucleus { p, heavy };
         let base = Base::new(self.temperature);
         // The largest that is sampled: from it on octaves are told apart.
@@ -58,9 +65,7 @@ impl Candidates<'_> {
     fn keep_bracketed(&mut self, bracket: Bracket, p: f64, min_keep: usize) -> bool {
         let mut total = self.read(bracket, Precision::Rough);
         let Some(mut prefix) = self.prefix_inside(bracket, total, p) else { return false };
-        // What is better inside was summed once more, with an error of its own.
-        let doubt = total.doubt(p * MET, prefix.above) + total.doubt(0.0, prefix.edge.before - prefix.above);
-        if prefix.edge.in_doubt(p * total.sum * MET, doubt) {
+        if prefix.edge.in_doubt(p * total.sum * MET, prefix.doubt(p * MET, total)) {
             total = self.read(bracket, Precision::Exact);
             let Some(exact) = self.prefix_inside(bracket, total, p) else { return false };
             prefix = exact;
@@ -209,7 +214,7 @@ mod tests {
     use super::super::sample::take;
     use super::*;
     use crate::candidates::{Sums, with_workspace};
-    use crate::kernels::available;
+    use crate::kernels::{ROUGH, available};
 
     /// Twenty scores far above a bell of others, in which the cut is: what those weigh differs by octaves that nothing is left of
     /// beside the best one.
@@ -228,7 +233,7 @@ mod tests {
                 let mut candidates =
                     Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
                 let heavy = candidates.heaviest(64);
-                assert!(candidates.keep_flat(0.9995, 1, Some(heavy)));
+                assert!(candidates.keep_flat(0.9995, 1, heavy));
                 let inside = count(&candidates.scratch.parts);
                 assert!(inside < row.len() / 10, "{inside} inside");
             });
@@ -255,8 +260,29 @@ mod tests {
                     keep(&mut Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores"))
                 })
             };
-            assert!(!keeps(|candidates| candidates.keep_sampled(0.5, 1, None, CONFIDENCE)));
-            assert!(keeps(|candidates| candidates.keep_flat(0.5, 1, None)));
+            assert!(!keeps(|candidates| candidates.keep_sampled(0.5, 1, Heavy::NONE, CONFIDENCE)));
+            assert!(keeps(|candidates| candidates.keep_flat(0.5, 1, Heavy::NONE)));
+        }
+    }
+
+    /// Whichever way the sums err of what is above the bracket, of what is better inside, as it is summed with all and once
+    /// more, and of all others.
+    #[test]
+    fn doubt_is_the_worst_that_two_sums_can_do() {
+        let total = Total { sum: 1.0, largest: 1.0, shift: None, precision: Precision::Rough, exponent: 0 };
+        for (share, above, better) in [(0.5, 0.0, 0.5), (0.5, 0.2, 0.3), (0.9, 0.9, 0.0), (0.9, 0.1, 0.8)] {
+            let edge = Edge { rank: 1, before: above + better, mass: 1.0 };
+            let doubt = Prefix { threshold: 0.0, ties: 1, surplus: 0, edge, above }.doubt(share, total);
+            let error = |mass: f64, up: bool| if up { ROUGH * mass } else { -ROUGH * mass };
+            let wrong = (0..16).map(|signs| {
+                let up = [1, 2, 4, 8].map(|bit| signs & bit > 0);
+                let [above, first, again, others] =
+                    [(above, up[0]), (better, up[1]), (better, up[2]), (1.0 - above - better, up[3])]
+                        .map(|(mass, up)| error(mass, up));
+                (share * (above + first + others) - (above + again)).abs()
+            });
+            let wrong = wrong.fold(0.0, f64::max);
+            assert!(wrong <= doubt && doubt <= wrong + 2.01 * total.rounding(), "{wrong} for {doubt}");
         }
     }
 
@@ -276,7 +302,7 @@ mod tests {
                     with_workspace(|workspace| {
                         let mut candidates =
                             Candidates::new(kernels, row.into(), workspace, Sums::None).expect("good scores");
-                        assert!(candidates.keep_flat(p, 1, None), "{p} of a row as steep as {steep}");
+                        assert!(candidates.keep_flat(p, 1, Heavy::NONE), "{p} of a row as steep as {steep}");
                     });
                 }
             }

@@ -16,10 +16,10 @@ const BITS: u32 = 9;
 /// What is nearer to the center than the farthest by more than so many octaves shares a bin at first.
 const OCTAVES: u64 = 24;
 
-/// No score so many temperatures below the best has a weight.
-pub(super) const WEIGHTY: f64 = 88.0;
+/// No score so many temperatures below the best has a weight: what has one is at most 127 powers of two below, which are 88.03.
+pub(super) const WEIGHTY: f64 = 89.0;
 
-/// So many candidates are taken out whole.
+/// So few candidates are looked at one by one, as fast as any guess would spare some.
 pub(super) const FEW: usize = 2048;
 
 /// Where those that were taken out hold less than this share of the whole, some more will not do.
@@ -112,7 +112,7 @@ impl<A: Fn([f64; 3]) -> Sums, S> Question<A, S> {
 
 impl Candidates<'_> {
     /// The least distance from the center at which the sums over all that are no farther are not short; or the largest, if
-    /// they still are. Those at that distance, or one for all, are then in the scratch buffer, and among the gathered are all whose distance
+    /// they still are. Those at that distance, or one for all, are then `tied`, and among the gathered are all whose distance
     /// differs from it by no more than the slack.
     pub(super) fn crossing<A, S>(&mut self, question: &Question<A, S>) -> Crossing
     where
@@ -143,12 +143,6 @@ impl Candidates<'_> {
             let bins = Bins::up_to(farthest.min(question.center.abs() + WEIGHTY * self.temperature));
             let near = values[..count].iter().zip(&*floats).map(|pair| question.item(pair));
             let near = near.filter(|item| question.counts(item) && (whole || f64::from_bits(item.key) < reach));
-            if whole && least == self.max {
-                // All are equal.
-                tied.clear();
-                tied.extend(near.take(1));
-                return Crossing { distance: farthest, before: [0.0; 2], gathered: count, times: count };
-            }
             if let Some((key, before)) = bins.crossed(near, question, [0.0; 2], whole, tied) {
                 return Crossing { distance: f64::from_bits(key), before, gathered: count, times: 1 };
             }

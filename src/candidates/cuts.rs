@@ -14,7 +14,6 @@
 //!
 //! A limit that is met within float32 rounding (2^-20, relative) counts as met.
 
-use super::deep::Kth;
 use super::floor::Floor;
 use super::{BLOCK, Candidates, LANES, Scratch, View, grow};
 
@@ -50,6 +49,14 @@ impl Bound {
     pub(super) fn without_ties(self) -> f32 {
         if self.ties > 0 { self.score.next_up() } else { self.score }
     }
+}
+
+/// The k-th largest score.
+pub(super) struct Kth {
+    pub(super) score: f32,
+    /// How many of those that equal it belong to the `k` best, and whether there are more.
+    pub(super) inside: usize,
+    pub(super) more: bool,
 }
 
 impl Candidates<'_> {
@@ -321,9 +328,10 @@ mod tests {
         available().map(left).collect()
     }
 
-    /// Whether nothing was moved, or not much more than the best `k`; of a thousand nothing is to be saved.
+    /// Whether nothing was moved, or not much more than the best `k`; to move a thousand takes no time.
     fn is_little(view: View, k: usize) -> bool {
-        view == View::Input || matches!(view, View::List(count) if count <= 16 * k.max(64))
+        const QUARTER: usize = LENGTH as usize / 4;
+        view == View::Input || matches!(view, View::List(count) if count <= (16 * k.max(64)).min(QUARTER))
     }
 
     /// Neither moved into a list nor selected among, wherever they stand; above them there may be others.

@@ -5,7 +5,7 @@
 //! of the sample equal one of the two, the k-th likely does as well, and those are only counted. If it is not there after all,
 //! nothing is lost but time.
 
-use super::cuts::nth_largest_of;
+use super::cuts::{Kth, nth_largest_of};
 use super::sample::{SAMPLE, take};
 use super::{Candidates, Scratch, grow, scores};
 
@@ -14,14 +14,6 @@ const CONFIDENCE: u64 = 3;
 
 /// If so many times the error of the sample are in the range, many of them are equal.
 const HEAVY: u64 = 4;
-
-/// The k-th largest score.
-pub(super) struct Kth {
-    pub(super) score: f32,
-    /// How many of those that equal it belong to the `k` best, and whether there are more.
-    pub(super) inside: usize,
-    pub(super) more: bool,
-}
 
 impl Candidates<'_> {
     /// `None` if `k` is not deep in a long row, or if a sample misled.

@@ -36,13 +36,7 @@ impl Candidates<'_> {
                 return total;
             }
         }
-        self.summed_total()
-    }
-
-    /// The rough sum of all weights.
-    pub(super) fn summed_total(&mut self) -> Total {
-        self.sum_noted(false);
-        join(self.kernels, Base::new(self.temperature), self.max, &mut self.scratch.blocks, Precision::Rough)
+        self.sum_noted(Precision::Rough)
     }
 
     /// The sum of all weights with at most that error, which is told what the sum is about; `None` if more than a few blocks

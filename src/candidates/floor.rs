@@ -5,8 +5,9 @@
 //! each, for kernels that know nothing of ties; only the block between is looked at score by score. Sums and the draw skip what
 //! is gone, and whatever else comes first carries the cut out.
 
+use super::mass::{Precision, Total, join};
 use super::{Candidates, Scratch, View, scores};
-use crate::kernels::{BLOCK, Base, Block};
+use crate::kernels::{BLOCK, Base, Block, Kernels};
 use crate::scores::Scores;
 
 /// A row is flat, seen from a floor, when more than one in so many blocks reaches it.
@@ -139,16 +140,12 @@ impl Candidates<'_> {
         count + more
     }
 
-    /// Writes, for every block, the sum of the weights of the scores above the floor, relative to the rounded weight of the
-    /// largest; rough ones, if they are not to be `exact`.
-    pub(super) fn sum_noted(&mut self, exact: bool) {
+    /// The sum of the weights of all scores above the floor, block by block, exact or rough.
+    pub(super) fn sum_noted(&mut self, precision: Precision) -> Total {
         let (kernels, max, floor, base) = (self.kernels, self.max, self.floor, Base::new(self.temperature));
         let sum = |row: Scores<'_>, threshold: f32, blocks: &mut [Block]| {
-            if exact {
-                kernels.mass_from(row, base, max, threshold, blocks);
-            } else {
-                kernels.mass_from_rough(row, base, max, threshold, blocks);
-            }
+            let sum = if precision == Precision::Exact { Kernels::mass_from } else { Kernels::mass_from_rough };
+            sum(kernels, row, base, max, threshold, blocks);
         };
         let row = scores(self.input, self.store, self.view);
         let blocks = &mut self.scratch.blocks;
@@ -161,6 +158,62 @@ impl Candidates<'_> {
             let mut stay = [f32::NEG_INFINITY; BLOCK];
             row.slice(first..start).for_each(|at, x| stay[at] = if x < floor.at(first + at) { stay[at] } else { x });
             sum(Scores::F32(&stay[..start - first]), floor.score, &mut before[split - 1..]);
+        }
+        join(kernels, base, max, blocks, precision)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::{Readers, active};
+
+    thread_local! {
+        static COUNTED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A kernel that tells how many scores it was given.
+    fn count(xs: &[f32], threshold: f32) -> usize {
+        COUNTED.set(COUNTED.get() + xs.len());
+        xs.iter().filter(|&&x| x >= threshold).count()
+    }
+
+    const LENGTH: usize = 40_000;
+
+    /// Behind the end of the ties, and where all are below, nothing is looked at.
+    #[test]
+    fn few_ties_are_soon_found() {
+        let base = active();
+        let kernels = Kernels {
+            f32: Readers { count, ..base.f32 },
+            f16: Readers { ..base.f16 },
+            bf16: Readers { ..base.bf16 },
+            ..*base
+        };
+        let kernels = Box::leak(Box::new(kernels));
+        let rows: [fn(usize) -> f32; 4] = [
+            |_| 1.5,
+            |at| if at % 3 == 0 { 1.5 } else { 2.0 },
+            |at| if at % 7 == 0 { 1.5 } else { -1.0 },
+            |at| if at >= LENGTH / 2 { 1.5 } else { -1.0 },
+        ];
+        for row in rows.map(|score| (0..LENGTH).map(score).collect::<Vec<_>>()) {
+            let start = row.iter().position(|&x| x >= 1.5).unwrap() / BLOCK * BLOCK;
+            for ties in [1, 50, 1_000, 5_000] {
+                let end = (0..LENGTH).filter(|&at| row[at] == 1.5).nth(ties - 1).unwrap() + 1;
+                with_workspace(|workspace| {
+                    let candidates =
+                        Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                    COUNTED.set(0);
+                    assert_eq!(end, candidates.end_of_ties(1.5, ties));
+                    // Better ones as well.
+                    let most = 2 * (end.next_multiple_of(BLOCK) - start);
+                    assert!(COUNTED.get() <= most, "{} of {most} for {ties}", COUNTED.get());
+                });
+            }
         }
     }
 }

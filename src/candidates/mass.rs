@@ -143,8 +143,7 @@ impl Candidates<'_> {
         }
         self.whole();
         let total = if base.covers(self.max) {
-            self.sum_noted(true);
-            join(self.kernels, base, self.max, &mut self.scratch.blocks, Precision::Exact)
+            self.sum_noted(Precision::Exact)
         } else {
             let scores = scores(self.input, self.store, self.view);
             let Scratch { blocks, shifted, .. } = &mut *self.scratch;
@@ -293,6 +292,39 @@ fn exceeds(weights: &[f32], target: f64, doubt: f64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::candidates::edge::spread_sum;
+
+    /// Whichever way the sums of some blocks and of all others err, within their precision.
+    #[test]
+    fn doubt_is_the_worst_that_errors_can_do() {
+        for (share, before) in [0.0, 0.2, 0.7, 1.0].into_iter().flat_map(|share| [0.0, 0.3, 0.9].map(|b| (share, b))) {
+            let worst = |precision, errors: &[[f64; 2]]| {
+                let total = Total { sum: 1.0, largest: 1.0, shift: None, precision, exponent: 0 };
+                let wrong = errors.iter().map(|[before, others]| (share * (before + others) - before).abs());
+                let (wrong, doubt) = (wrong.fold(0.0, f64::max), total.doubt(share, before));
+                assert!(
+                    wrong <= doubt && doubt <= wrong + 1.01 * total.rounding(),
+                    "{wrong} for {doubt}: {precision:?}"
+                );
+            };
+            let (a, b) = (ROUGH * before, ROUGH * (1.0 - before));
+            worst(Precision::Rough, &[[a, b], [a, -b]]);
+            worst(Precision::Estimated(1e-3), &[[1e-3, 0.0], [0.0, 1e-3]]);
+        }
+    }
+
+    /// The weights are right, and so is the total, but for the order in which they were added up.
+    #[test]
+    fn doubt_is_no_less_than_the_order_of_a_sum_can_do() {
+        let weights: Vec<f32> = (1..60_000_u16).map(|at| 1.0 / f32::from(at) / f32::from(at)).collect();
+        let one_by_one: f64 = weights.iter().copied().map(f64::from).sum();
+        let sum = spread_sum(&weights);
+        let total = |precision| Total { sum, largest: 1.0, shift: None, precision, exponent: 0 };
+        for precision in [Precision::Rough, Precision::Estimated(0.0)] {
+            assert!((0.0..=total(precision).doubt(1.0, sum)).contains(&(one_by_one - sum).abs()));
+        }
+        assert_ne!(one_by_one, sum);
+    }
 
     #[test]
     fn doubt_is_at_the_edges_of_a_token() {

@@ -30,6 +30,8 @@ mod radix;
 mod read;
 mod rewrite;
 mod sample;
+#[cfg(test)]
+mod tests;
 mod typical;
 mod workspace;
 

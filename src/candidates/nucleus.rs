@@ -2,8 +2,8 @@
 //!
 //! Most of the mass usually lies in few tokens. A bound by block maxima brings them out, and a sample tells what about the
 //! others weigh. If the few seem to hold what is needed, the cut is among them, once the total is known as well as it must be.
-//! If they do not, the nucleus is deep, and `bracket` finds its end. Should its samples mislead, a narrow one and then a wide
-//! one, all is halved by selection, each time towards the half in which the mass is reached.
+//! If they do not, the nucleus is deep, and `bracket` finds its end. Should a sample mislead that as well, which takes a row made
+//! for it, all scores are halved by selection, each time towards the half in which the mass is reached.
 
 use super::cuts::MET;
 use super::edge::{fill_keys, halved, spread_sum};
@@ -23,15 +23,20 @@ const FLAT: f64 = 400.0;
 /// If the best few hold more than this of all, others are much heavier than most, and a sample is not to miss them.
 const STEEP: f64 = 0.25;
 
-/// What a sample tells of the others may be so many times too much.
+/// What a sample tells of the others may be so many times too much. To try the best few in vain costs little.
 const WRONG: f64 = 2.0;
 
-/// What was gathered: `count` scores of at least `bound`, and their weight.
+/// What was gathered: all scores of at least `bound`, their weight, and how many they are.
 #[derive(Clone, Copy)]
 pub(super) struct Heavy {
     pub(super) bound: f32,
     pub(super) mass: f64,
     count: usize,
+}
+
+impl Heavy {
+    /// Nothing.
+    pub(super) const NONE: Self = Self { bound: f32::INFINITY, mass: 0.0, count: 0 };
 }
 
 impl Candidates<'_> {
@@ -48,30 +53,25 @@ impl Candidates<'_> {
         if !Base::new(self.temperature).covers(self.max) {
             return self.keep_mass_by(&[few, more, most], p, min_keep);
         }
-        if self.total.is_none() && self.sampled_mass(f32::INFINITY) > FLAT && self.keep_flat(p, min_keep, None) {
+        if self.rest(Heavy::NONE) > FLAT && self.keep_flat(p, min_keep, Heavy::NONE) {
             return;
         }
-        let mut heavy = self.heaviest(few);
-        let mut rest = self.rest(heavy);
-        let seems_to_hold = |heavy: Heavy, rest: f64| heavy.mass >= p * (heavy.mass + rest / WRONG);
-        let mut holds = seems_to_hold(heavy, rest);
-        if !holds && heavy.mass > STEEP * (heavy.mass + rest) {
-            heavy = self.heaviest(more);
-            rest = self.rest(heavy);
-            holds = seems_to_hold(heavy, rest);
-        }
-        if holds {
-            self.total = Some(self.total_for_nucleus(p, heavy.mass, rest));
-            if self.keep_mass_of(heavy, p, min_keep) {
-                return;
+        let mut heavy = Heavy::NONE;
+        for parts in [few, more] {
+            heavy = self.heaviest(parts);
+            let rest = self.rest(heavy);
+            if heavy.mass >= p * (heavy.mass + rest / WRONG) {
+                self.total = Some(self.total_for_nucleus(p, heavy.mass, rest));
+                if self.keep_mass_of(heavy, p, min_keep) {
+                    return;
+                }
             }
-            heavy = self.heaviest(more);
-            if self.keep_mass_of(heavy, p, min_keep) {
-                return;
+            if heavy.mass <= STEEP * (heavy.mass + rest) {
+                break;
             }
         }
-        if !self.keep_flat(p, min_keep, Some(heavy)) {
-            self.keep_mass_by(&[more, most], p, min_keep);
+        if !self.keep_flat(p, min_keep, heavy) {
+            self.keep_mass_by(&[most], p, min_keep);
         }
     }
 
@@ -129,7 +129,7 @@ impl Candidates<'_> {
                 return total;
             }
         }
-        self.summed_total()
+        self.sum_noted(Precision::Rough)
     }
 
     /// How many of the gathered scores, best first, have the mass `p`, all together `mass`; `None` if they do not have it.
@@ -150,8 +150,63 @@ impl Candidates<'_> {
             // Half of what leaves it in doubt might do.
             let margin = edge.map_or(0.0, |edge| (needed - edge.before).min(edge.mass - needed) / 2.0);
             self.total = Some(match total.precision {
-                Precision::Estimated(_) => self.refine(total, margin).unwrap_or_else(|| self.summed_total()),
+                Precision::Estimated(_) => {
+                    self.refine(total, margin).unwrap_or_else(|| self.sum_noted(Precision::Rough))
+                }
                 _ => self.total(),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{SAMPLE, take};
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    /// The ids of the nucleus of a row at the temperature 1, by its definition, ascending.
+    #[expect(clippy::disallowed_methods, reason = "what is right comes from elsewhere than what is tested")]
+    fn nucleus(row: &[f32], p: f64) -> Vec<usize> {
+        let mut order: Vec<_> = (0..row.len()).collect();
+        order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
+        let weights: Vec<_> = order.iter().map(|&id| f64::from(row[id]).exp()).collect();
+        let needed = p * weights.iter().sum::<f64>();
+        let mut mass = 0.0;
+        let last = weights.into_iter().position(|weight| {
+            mass += weight;
+            mass >= needed
+        });
+        order.truncate(last.expect("all have the mass") + 1);
+        order.sort_unstable();
+        order
+    }
+
+    /// All that a sample looks at is in the upper half of the others.
+    #[test]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "places, which came as scores")]
+    fn a_sample_that_misleads_twice_misleads_no_cut() {
+        let places: Vec<f32> = (0..60_000_u16).map(f32::from).collect();
+        for kernels in available() {
+            let mut sample = vec![0.0; SAMPLE];
+            take(kernels, (&places).into(), &mut sample);
+            let mut row: Vec<f32> =
+                (0..60_000_u32).map(|at| f32::from(u16::try_from(at * 40_503 % 8_191).unwrap()) / 8_191.0).collect();
+            for at in sample {
+                let score = &mut row[at as usize];
+                *score = score.midpoint(1.0);
+            }
+            with_workspace(|workspace| {
+                let mut candidates =
+                    Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                assert!(!candidates.keep_flat(0.5, 1, Heavy::NONE));
+                let heavy = candidates.heaviest(FEW_BLOCKS);
+                assert!(!candidates.keep_flat(0.5, 1, heavy));
+                candidates.total = None;
+                candidates.keep_mass(0.5, 1);
+                let left: Vec<_> = candidates.list().into_iter().map(|(id, _)| id as usize).collect();
+                assert!(left == nucleus(&row, 0.5), "{} left", left.len());
             });
         }
     }

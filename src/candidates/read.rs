@@ -26,7 +26,7 @@ impl Candidates<'_> {
         if total.precision != Precision::UNKNOWN {
             return total;
         }
-        self.refine(total, ESTIMATE * LIGHT * total.sum).unwrap_or_else(|| self.summed_total())
+        self.refine(total, ESTIMATE * LIGHT * total.sum).unwrap_or_else(|| self.sum_noted(Precision::Rough))
     }
 }
 
