@@ -2,11 +2,11 @@
 //!
 //! As `bracket` does it for the nucleus: a sample tells between which two distances the limit is likely crossed. One pass sums
 //! what is nearer than both, a band of scores around the center, and takes out what lies between, some hundredths of the row,
-//! among which `crossing` then selects, unless all of them are equal: then one tells all. What the sample says is only a guess:
-//! if the limit is not crossed there after all, nothing is lost but time.
+//! among which `crossing` then selects; where scores are rounded, these are many of few kinds, each of which is told once. What
+//! the sample says is only a guess: if the limit is not crossed there after all, nothing is lost but time.
 
-use super::bracket::are_equal;
 use super::crossing::{Bins, Crossing, FEW, Heavy, Item, Question, Sums, WEIGHTY, add};
+use super::cuts::{ascending, descending};
 use super::edge::spread_sum;
 use super::mass::Total;
 use super::sample::{CONFIDENCE, SAMPLE, take};
@@ -19,8 +19,15 @@ const BIN: u32 = 52 - 7;
 /// Bins, up to the largest distance: 24 octaves.
 const BINS: usize = 24 << 7;
 
+/// So often a bin is halved to find where in it the limit is crossed: the sample tells less.
+const HALVINGS: u32 = 10;
+
 /// Where more than one in so many candidates is heavy, nothing is to be saved.
 const HEAVY: usize = 8;
+
+/// Scores that are looked at for how many kinds there are of them, and the most kinds that are told once each.
+const LOOK: usize = 1024;
+const KINDS: usize = 16;
 
 impl Candidates<'_> {
     /// [`Self::crossing`], if a sample tells where. The scores are not shifted for their weights, or it is `None`.
@@ -50,25 +57,48 @@ impl Candidates<'_> {
         if count > 0 && !(question.short)(before) {
             return None;
         }
-        let one_tells_all = doubtful > FEW && are_equal(self.kernels, &self.scratch.values[..doubtful]);
-        let weighed = if one_tells_all { 1 } else { doubtful };
-        self.weigh_gathered(weighed, total.shift);
-        let Scratch { values, floats, tied, .. } = &mut *self.scratch;
-        let items = values[..weighed].iter().zip(&*floats).map(|pair| question.item(pair));
-        let mut items = items.filter(|item| question.counts(item));
-        let (key, before, times) = if one_tells_all {
-            let item = items.next()?;
-            tied.clear();
-            tied.push(item);
-            let is_short = (question.short)(add(before, question.added_by_equals(item, doubtful)));
-            (!is_short).then_some((item.key, before, doubtful))?
-        } else {
-            let (key, before) = Bins::between(near, far).crossed(items, question, before, false, tied)?;
-            (key, before, 1)
-        };
+        let kinds = if doubtful > FEW { self.tell_once(doubtful) } else { None };
+        let told = kinds.unwrap_or(doubtful);
+        self.weigh_gathered(told, total.shift);
+        let Scratch { values, floats, indices, tied, .. } = &mut *self.scratch;
+        let times = |at: usize| if kinds.is_some() { indices[at] } else { 1 };
+        let items = values[..told].iter().zip(&*floats).enumerate();
+        let items = items.map(|(at, pair)| Item { times: times(at), ..question.item(pair) });
+        let items = items.filter(|item| question.counts(item));
+        let (key, before) = Bins::between(near, far).crossed(items.clone(), question, before, false, tied)?;
         let distance = f64::from_bits(key);
+        let is_level = |item: &Item| (f64::from_bits(item.key) - distance).abs() <= question.slack;
+        if kinds.is_some() && items.filter(is_level).count() > 1 {
+            // They stay by their places, which are not told.
+            return None;
+        }
         let known = (near == 0.0 || distance - question.slack >= near) && distance + question.slack < far;
-        known.then_some(Crossing { distance, before, gathered: doubtful, times })
+        known.then_some(Crossing { distance, before, gathered: told, times: tied[0].times as usize })
+    }
+
+    /// If the first `count` scratch values are of few kinds, puts one of each in front, and how many there are of it into the
+    /// indices; returns how many kinds there are.
+    fn tell_once(&mut self, count: usize) -> Option<usize> {
+        let Scratch { values, indices, .. } = &mut *self.scratch;
+        let all = &mut values[..count];
+        let mut looked: [u32; LOOK] = std::array::from_fn(|at| descending(all[at * count / LOOK]));
+        looked.sort_unstable();
+        let mut kinds = [(0.0, 0); KINDS];
+        let (mut found, mut told) = (0, 0);
+        for kind in looked.chunk_by(|a, b| a == b) {
+            let score = ascending(kind[0]);
+            let [above, reaching] = [score.next_up(), score].map(|x| self.kernels.count(&*all, x));
+            // Others than were looked at may be above.
+            *kinds.get_mut(found).filter(|_| above == told)? = (score, reaching - above);
+            (found, told) = (found + 1, reaching);
+        }
+        grow(indices, found);
+        for ((score, times), (value, number)) in kinds.into_iter().zip(all.iter_mut().zip(indices)).take(found) {
+            #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
+            let times = times as u32;
+            (*value, *number) = (score, times);
+        }
+        (told == count).then_some(found)
     }
 
     /// Two distances between which the limit is likely crossed, by what is heavy and a sample of the others.
@@ -104,18 +134,14 @@ impl Candidates<'_> {
         }
         octaves.add_up();
         let bin = octaves.position(|sums| sums[0] == 0.0 || (question.short)(sums))?;
-        let reached = octaves.bins[bin][0];
+        let crossed = octaves.mass_crossed(bin, &question.short);
         // Heavy ones are not sampled.
         let known = values[..heavy.count].iter().zip(&*floats).map(|pair| question.item(pair));
         let known = known.filter(|item| octaves.bin(item.key) <= bin).map(|item| f64::from(item.weight));
-        let share = ((reached - known.sum::<f64>()) / mass).clamp(0.0, 1.0);
+        let share = ((crossed - known.sum::<f64>()) / mass).clamp(0.0, 1.0);
         let error = CONFIDENCE * scale * (share * (1.0 - share) * squares).sqrt();
-        let (low, high) = if octaves.is_certain(bin, error, &question.short) {
-            (bin, bin)
-        } else {
-            let low = octaves.position(|sums| sums[0] < reached - error)?;
-            (low, octaves.position(|sums| sums[0] < reached + error).unwrap_or(BINS - 1))
-        };
+        let low = octaves.position(|sums| sums[0] < crossed - error)?;
+        let high = octaves.position(|sums| sums[0] < crossed + error).unwrap_or(BINS - 1);
         // A little more on both sides, for those as far as the last one within rounding.
         let (near, far) = (octaves.edge(low) - 2.0 * question.slack, octaves.edge(high + 1) + 2.0 * question.slack);
         Some([near.max(0.0), far])
@@ -159,12 +185,16 @@ impl<'a> Octaves<'a> {
         }
     }
 
-    /// Whether what is short up to a bin, and is not with it, would be so if each mass were wrong by `error`: then many equal
-    /// scores are in it.
-    fn is_certain(&self, bin: usize, error: f64, short: impl Fn(Sums) -> bool) -> bool {
-        let wrong_by = |sums: Sums, error: f64| sums.map(|sum| sum * (1.0 + error / sums[0]));
+    /// The mass at which the limit is crossed inside a bin, if what is in it is all alike: of many equal scores one bin has
+    /// more than a sample may err by.
+    fn mass_crossed(&self, bin: usize, short: impl Fn(Sums) -> bool) -> f64 {
         let before = bin.checked_sub(1).map_or([0.0; 2], |bin| self.bins[bin]);
-        !short(wrong_by(self.bins[bin], -error)) && (before[0] == 0.0 || short(wrong_by(before, error)))
+        let (mut below, mut reached) = (before, self.bins[bin]);
+        for _ in 0..HALVINGS {
+            let middle = add(below, reached).map(|sum| sum / 2.0);
+            *(if short(middle) { &mut below } else { &mut reached }) = middle;
+        }
+        reached[0]
     }
 
     /// The first bin of which something does not hold that holds for all before, and for none behind.

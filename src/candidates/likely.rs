@@ -4,9 +4,12 @@
 //! come as logarithms, so that none is too small to be told from zero.
 
 use super::cuts::descending;
-use super::{Candidates, MET, Scratch};
+use super::{Candidates, MET, Scratch, View};
 use crate::kernels::ceil;
 use crate::math;
+
+/// Candidates are removed one by one if they are no more than one in so many.
+const FEW: usize = 32;
 
 impl Candidates<'_> {
     /// The logarithm of the sum of all weights relative to the largest: `-ln` of the best one's probability.
@@ -63,40 +66,71 @@ impl Candidates<'_> {
     /// nothing is done, with `or_nothing`. Returns the limit.
     pub(crate) fn exclude_likely(&mut self, log_limit: f64, protect: &[u32], min_keep: usize, or_nothing: bool) -> f64 {
         let Some(threshold) = self.threshold(log_limit) else { return math::exp(log_limit) };
-        let count = self.gather(threshold);
-        let mut gone = std::mem::take(&mut self.scratch.gone);
-        gone.clear();
-        let values = &self.scratch.values[..count];
-        let least = (1..count).fold(0, |least, at| if values[at] < values[least] { at } else { least });
-        let likely = (0..count).filter(|&at| at != least).map(|at| self.id(self.scratch.indices[at] as usize));
-        gone.extend(likely.filter(|id| !protect.contains(id)));
-        if self.len() - gone.len() >= min_keep {
-            self.ban(&gone);
-            self.settle();
+        let likely = self.gather(threshold);
+        let staying = self.note_staying(likely, protect);
+        if self.len() - likely + staying >= min_keep {
+            self.exclude(likely, threshold);
         } else if !or_nothing {
-            self.keep_best_and_protected(protect, min_keep, &mut gone);
+            self.keep_best_and_protected(protect, min_keep);
         }
-        self.scratch.gone = gone;
         math::exp(log_limit)
     }
 
-    /// Keeps the best `min_keep` and the protected ids. The buffer is for those that go.
-    fn keep_best_and_protected(&mut self, protect: &[u32], min_keep: usize, gone: &mut Vec<u32>) {
+    /// Notes which of the first `likely` that were gathered stay, with their places; returns how many.
+    fn note_staying(&mut self, likely: usize, protect: &[u32]) -> usize {
+        let ids = if let View::List(length) = self.view { &self.store.ids[..length] } else { &[] };
+        let Scratch { values, indices, risen, .. } = &mut *self.scratch;
+        let (values, places) = (&values[..likely], &indices[..likely]);
+        let least = self.kernels.least(values);
+        let protected = protect.iter().filter_map(|&id| {
+            let place = if ids.is_empty() { id } else { u32::try_from(ids.binary_search(&id).ok()?).ok()? };
+            places.binary_search(&place).ok()
+        });
+        risen.clear();
+        risen.extend(
+            values.iter().position(|&x| x == least).into_iter().chain(protected).map(|at| (places[at], values[at])),
+        );
+        risen.sort_unstable_by_key(|&(place, _)| place);
+        risen.dedup_by_key(|&mut (place, _)| place);
+        risen.len()
+    }
+
+    /// Removes the first `likely` that were gathered, which are those from `threshold` on, but for the noted ones.
+    fn exclude(&mut self, likely: usize, threshold: f32) {
+        if likely * FEW > self.places() {
+            let others = self.gather_between([f32::MIN, threshold]);
+            let count = self.add_risen(others);
+            return self.adopt(count);
+        }
+        let mut gone = std::mem::take(&mut self.scratch.gone);
+        let Scratch { indices, risen, .. } = &*self.scratch;
+        let stays = |place: u32| risen.binary_search_by_key(&place, |&(place, _)| place).is_ok();
+        gone.clear();
+        gone.extend(indices[..likely].iter().filter(|&&place| !stays(place)).map(|&place| self.id(place as usize)));
+        self.ban(&gone);
+        self.settle();
+        self.scratch.gone = gone;
+    }
+
+    /// Keeps the best `min_keep` and the protected ids.
+    fn keep_best_and_protected(&mut self, protect: &[u32], min_keep: usize) {
         let count = self.gather(f32::MIN);
         if min_keep >= count {
             return;
         }
+        let mut gone = std::mem::take(&mut self.scratch.gone);
         let Scratch { values, indices, .. } = &*self.scratch;
         gone.clear();
         gone.extend((0_u32..).take(count));
         gone.select_nth_unstable_by_key(min_keep, |&at| (descending(values[at as usize]), at));
         gone.drain(..min_keep);
-        for at in &mut *gone {
+        for at in &mut gone {
             *at = self.id(indices[*at as usize] as usize);
         }
         gone.retain(|id| !protect.contains(id));
-        self.ban(gone);
+        self.ban(&gone);
         self.settle();
+        self.scratch.gone = gone;
     }
 
     /// The least score that has at least the probability `e^log_limit`, within rounding; `None` if no candidate has it,

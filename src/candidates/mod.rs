@@ -11,6 +11,7 @@
 //! no vocabulary is sorted, unless the shape of its order is what a stage asks about (`prefix`).
 
 mod band;
+mod bound;
 mod bracket;
 mod changes;
 mod crossing;
@@ -29,11 +30,13 @@ mod radix;
 mod read;
 mod rewrite;
 mod sample;
+mod steepest;
 mod typical;
 mod workspace;
 
 pub(crate) use cuts::MET;
 pub(crate) use mass::probabilities;
+pub(crate) use prefix::Verdict;
 pub(crate) use rewrite::{finite, scaled};
 pub(crate) use workspace::{Workspace, with_workspace};
 

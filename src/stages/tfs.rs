@@ -3,7 +3,10 @@
 //! The bend `|p[i] - 2 p[i+1] + p[i+2]|` belongs to token `i + 1`. All bends behind a prefix add up to at most its last two
 //! probabilities, so a prefix usually settles the cut although the sum of all bends is not known.
 
-use crate::candidates::{Candidates, MET};
+use crate::candidates::{Candidates, MET, Verdict};
+
+/// What part of the bend before which the cut is may be in doubt, for that to be likely in vain.
+const SURE: f64 = 0.25;
 
 /// Bends that are added up at once.
 const SPAN: usize = 64;
@@ -12,23 +15,30 @@ const SPAN: usize = 64;
 /// is cut.
 pub(super) fn apply(candidates: &mut Candidates<'_>, z: Option<f64>, min_keep: usize) -> Option<f64> {
     let z = z?;
-    candidates.keep_settled(true, min_keep, |best, whole| settle(best.weights, whole, z));
+    candidates.keep_settled(min_keep, |best, whole| settle(best, whole, z));
     None
 }
 
-/// How many to keep, if the best of these weights are enough to tell.
-fn settle(best: &[f32], whole: bool, z: f64) -> Option<usize> {
+/// How many to keep, if the best of these weights are enough to tell; or how light the last of them must be.
+fn settle(best: &[f32], whole: bool, z: f64) -> Verdict {
     let sum: f64 = spans(best).map(sum).sum();
-    let [.., before, last] = *best else { return whole.then_some(best.len()) };
-    if sum == 0.0 {
-        return whole.then_some(best.len());
-    }
     let fewest = within(best, z * sum);
     if whole {
-        return Some(1 + fewest);
+        return Verdict::Keep(if sum == 0.0 { best.len() } else { 1 + fewest });
     }
+    let [.., before, last] = *best else { return Verdict::Need(0.0) };
     let most = within(best, z * (sum + f64::from(before) + f64::from(last)));
-    (fewest == most && most < best.len() - 2).then_some(1 + fewest)
+    if most + 2 >= best.len() {
+        // The cut may be behind: as much further down as the question is asked again.
+        return Verdict::Need(last.into());
+    }
+    if fewest == most {
+        return Verdict::Keep(1 + fewest);
+    }
+    // The last two leave as many candidates in doubt as they weigh; the doubt is to be less than one of them.
+    #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
+    let doubtful = (most - fewest) as f64;
+    Verdict::Need(f64::from(last) / doubtful * SURE)
 }
 
 /// How many bends add up to no more than the limit.

@@ -1,0 +1,112 @@
+//! The steepest drop in the order of scores, found without sorting them.
+//!
+//! A drop counts by its rank: it is divided by how many scores are before it. So it is at most what is left of the range over
+//! the rank, and the best few usually settle which is the steepest. Where the scores are spread evenly they do not. Then a
+//! sample is sorted: between two neighbours of it no drop is longer than they are apart. Only where that might still be
+//! steeper are the scores between the two taken out, and those that are before counted; in the end few are.
+
+use super::bound::Bound;
+use super::sample::{SAMPLE, take};
+use super::{Candidates, Scratch, grow};
+
+/// The best candidates that are sorted at once, and if those do not settle it.
+const BEST: [usize; 2] = [32, 256];
+
+/// Neighbours in the sample between which scores are taken out.
+const LOOKS: usize = 16;
+
+/// The steepest drop so far.
+#[derive(Debug, Clone, Copy)]
+struct Steepest {
+    /// What a drop must exceed.
+    slope: f64,
+    /// How many scores are before it.
+    rank: usize,
+}
+
+impl Steepest {
+    /// Looks at the drops between scores, best first, of which the first is the last of `before`.
+    fn look(&mut self, scores: &[f32], before: usize) {
+        for (rank, pair) in (before..).zip(scores.windows(2)) {
+            #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
+            let over = rank as f64;
+            let drop = f64::from(pair[0]) - f64::from(pair[1]);
+            // Few are divided: rounding is not more than this.
+            if drop > self.slope * over * (1.0 - f64::EPSILON) && drop / over > self.slope {
+                *self = Self { slope: drop / over, rank };
+            }
+        }
+    }
+
+    /// Whether a drop from `high` to `low`, or a part of it, might be steeper, with at least so many scores before it.
+    fn may_be_between(&self, high: f32, low: f32, before: usize) -> bool {
+        #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
+        let before = before as f64;
+        (f64::from(high) - f64::from(low)) / before > self.slope
+    }
+}
+
+impl Candidates<'_> {
+    /// Keeps those before the steepest drop, the first of equals, but no fewer than `fewest`. Scores go down to `least`, and
+    /// are not all equal.
+    pub(crate) fn keep_before_steepest(&mut self, least: f32, fewest: usize) {
+        self.carry_out();
+        let mut steepest = Steepest { slope: 0.0, rank: 1 };
+        let mut count = 0;
+        for parts in BEST {
+            let bound = self.bound_or_all(parts);
+            count = self.rank_down_to(bound);
+            steepest.look(&self.scratch.values[..count], 1);
+            let last = self.scratch.values[count - 1];
+            if !steepest.may_be_between(last, least, count) {
+                return self.keep_of_ranked(count, steepest.rank.max(fewest));
+            }
+        }
+        let last = self.scratch.values[count - 1];
+        let steepest = self.steepest_behind(steepest, [last, least], count).unwrap_or_else(|| {
+            let all = self.rank_down_to(Bound::NONE);
+            steepest.look(&self.scratch.values[..all], 1);
+            steepest
+        });
+        self.keep_best(steepest.rank.max(fewest));
+    }
+
+    /// The steepest drop, of which that is known down to `last`, which has at least so many `before` it and itself; `None` if a
+    /// sample does not help.
+    fn steepest_behind(&mut self, known: Steepest, [last, least]: [f32; 2], before: usize) -> Option<Steepest> {
+        if self.places() < 2 * SAMPLE {
+            return None;
+        }
+        let mut sample = std::mem::take(&mut self.scratch.floats);
+        grow(&mut sample, SAMPLE);
+        take(self.kernels, self.scores(), &mut sample[..SAMPLE]);
+        self.scratch.radix.sort(&mut sample[..SAMPLE]);
+        let (mut steepest, mut before, mut high) = (known, before, last);
+        let mut looks = 0;
+        for low in sample[..SAMPLE].iter().map(|x| x.max(least)).chain([least]).filter(|&low| low < last) {
+            if low < high && steepest.may_be_between(high, low, before) {
+                before = self.kernels.count(self.scores(), high);
+                if steepest.may_be_between(high, low, before) {
+                    looks += 1;
+                    if looks > LOOKS {
+                        break;
+                    }
+                    let between = self.rank_between(high, low);
+                    steepest.look(&self.scratch.values[..between], before);
+                }
+            }
+            high = low;
+        }
+        self.scratch.floats = sample;
+        (looks <= LOOKS).then_some(steepest)
+    }
+
+    /// Leaves two scores and all between them, best first, in the scratch buffer; returns how many these are.
+    fn rank_between(&mut self, high: f32, low: f32) -> usize {
+        let between = if low.next_up() < high { self.gather_between([low.next_up(), high]) } else { 0 };
+        let Scratch { values, radix, .. } = &mut *self.scratch;
+        (values[between], values[between + 1]) = (high, low);
+        radix.sort(&mut values[..between + 2]);
+        between + 2
+    }
+}
