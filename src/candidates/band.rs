@@ -27,7 +27,7 @@ const HEAVY: usize = 8;
 
 /// Scores that are looked at for how many kinds there are of them, and the most kinds that are told once each.
 const LOOK: usize = 1024;
-const KINDS: usize = 16;
+const KINDS: usize = 64;
 
 impl Candidates<'_> {
     /// [`Self::crossing`], if a sample tells where. The scores are not shifted for their weights, or it is `None`.
@@ -83,22 +83,21 @@ impl Candidates<'_> {
         let all = &mut values[..count];
         let mut looked: [u32; LOOK] = std::array::from_fn(|at| descending(all[at * count / LOOK]));
         looked.sort_unstable();
-        let mut kinds = [(0.0, 0); KINDS];
-        let (mut found, mut told) = (0, 0);
+        let mut kinds = Kinds { list: [(0.0, 0); KINDS], count: 0, told: 0 };
+        let mut high = f32::INFINITY;
         for kind in looked.chunk_by(|a, b| a == b) {
             let score = ascending(kind[0]);
             let [above, reaching] = [score.next_up(), score].map(|x| self.kernels.count(&*all, x));
-            // Others than were looked at may be above.
-            *kinds.get_mut(found).filter(|_| above == told)? = (score, reaching - above);
-            (found, told) = (found + 1, reaching);
+            kinds.add_rare(all, [score.next_up(), high], above)?;
+            kinds.add(score, reaching - above)?;
+            high = score;
         }
-        grow(indices, found);
-        for ((score, times), (value, number)) in kinds.into_iter().zip(all.iter_mut().zip(indices)).take(found) {
-            #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
-            let times = times as u32;
+        kinds.add_rare(all, [f32::MIN, high], count)?;
+        grow(indices, kinds.count);
+        for (&(score, times), (value, number)) in kinds.list[..kinds.count].iter().zip(all.iter_mut().zip(indices)) {
             (*value, *number) = (score, times);
         }
-        (told == count).then_some(found)
+        Some(kinds.count)
     }
 
     /// Two distances between which the limit is likely crossed, by what is heavy and a sample of the others.
@@ -145,6 +144,36 @@ impl Candidates<'_> {
         // A little more on both sides, for those as far as the last one within rounding.
         let (near, far) = (octaves.edge(low) - 2.0 * question.slack, octaves.edge(high + 1) + 2.0 * question.slack);
         Some([near.max(0.0), far])
+    }
+}
+
+/// Scores of few kinds, with how many there are of each.
+struct Kinds {
+    list: [(f32, u32); KINDS],
+    count: usize,
+    /// How many there are of all.
+    told: usize,
+}
+
+impl Kinds {
+    /// Adds so many of a score.
+    fn add(&mut self, score: f32, times: usize) -> Option<()> {
+        let at = self.list[..self.count].iter().rposition(|kind| kind.0 == score).unwrap_or(self.count);
+        let kind = self.list.get_mut(at)?;
+        *kind = (score, kind.1 + u32::try_from(times).ok()?);
+        self.count = self.count.max(at + 1);
+        self.told += times;
+        Some(())
+    }
+
+    /// Adds the scores of a range, if there are not so many in all yet: a look at some has missed them, as they are few.
+    fn add_rare(&mut self, all: &[f32], [low, high]: [f32; 2], told: usize) -> Option<()> {
+        if self.told == told {
+            return Some(());
+        }
+        let mut rare = all.iter().filter(|&&x| x >= low && x < high);
+        (told - self.told <= FEW).then_some(())?;
+        rare.try_for_each(|&x| self.add(x, 1))
     }
 }
 
@@ -201,5 +230,101 @@ impl<'a> Octaves<'a> {
     fn position(&self, holds: impl Fn(Sums) -> bool) -> Option<usize> {
         let bin = self.bins.partition_point(|&sums| holds(sums));
         (bin < BINS).then_some(bin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums as Read, Workspace, with_workspace};
+    use crate::kernels::{Kernels, available};
+
+    /// A bell of scores that are rounded to `step`.
+    fn rounded(sigma: f32, step: f32) -> Vec<f32> {
+        let mut state = 7_u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            f32::from(u16::try_from(state >> 48).expect("16 bits")) / 65_536.0
+        };
+        let mut normal = || (0..12).map(|_| uniform()).sum::<f32>() - 6.0;
+        (0..60_000).map(|_| (normal() * sigma / step).round() * step).collect()
+    }
+
+    /// The distance at which the sums over all that are no farther are not short any more.
+    fn crossed<A, S>(question: &Question<A, S>, row: &[f32], weights: &[f32]) -> f64
+    where
+        A: Fn([f64; 3]) -> Sums,
+        S: Fn(Sums) -> bool,
+    {
+        let mut items: Vec<Item> = row.iter().zip(weights).map(|pair| question.item(pair)).collect();
+        items.sort_by_key(|item| item.key);
+        let mut sums = [0.0; 2];
+        let mut equals = items.chunk_by(|a, b| a.key == b.key).map(|level| {
+            sums = level.iter().fold(sums, |sums, &item| add(sums, question.added_by(item)));
+            (level[0].key, (question.short)(sums))
+        });
+        f64::from_bits(equals.find(|&(_, short)| !short).expect("the limit is crossed").0)
+    }
+
+    /// Of rounded scores few are looked at, and the limit is crossed where it is in the sums over all.
+    #[test]
+    fn rounded_scores_are_told_by_their_kinds() {
+        let rows =
+            [(1.0, 0.1), (1.0, 1.0), (2.0, 0.125), (3.0, 0.1), (3.0, 0.5)].map(|(sigma, step)| rounded(sigma, step));
+        for (row, p) in rows.iter().flat_map(|row| [0.1, 0.2, 0.5, 0.8, 0.95].map(|p| (row, p))) {
+            for kernels in available() {
+                with_workspace(|workspace| check(kernels, row, p, workspace));
+            }
+        }
+    }
+
+    /// By mass from the mean on, as typical asks it, and by entropy from the best on, as top-H does.
+    fn check(kernels: &'static Kernels, row: &Vec<f32>, p: f64, workspace: &mut Workspace) {
+        let mut candidates = Candidates::new(kernels, row.into(), workspace, Read::None).expect("good scores");
+        let (max, total) = (candidates.max(), candidates.total().sum);
+        let (log_mass, entropy, center) = (candidates.log_mass(), candidates.entropy(), candidates.mean());
+        let mut weights = vec![0.0; row.len()];
+        kernels.weights(row, Base::new(1.0), max, &mut weights);
+        let by_mass = Question {
+            max: max.into(),
+            center,
+            slack: 1e-6,
+            weightless: true,
+            adds: |[mass, _, count]: [f64; 3]| [mass, count],
+            short: |[mass, _]: Sums| mass < p * total,
+        };
+        let crossing = candidates.crossing(&by_mass);
+        assert_eq!(crossed(&by_mass, row, &weights), crossing.distance, "mass {p}");
+        assert!(crossing.gathered <= FEW, "{} looked at for mass {p}", crossing.gathered);
+        let by_entropy = Question {
+            max: max.into(),
+            center: 0.0,
+            slack: 0.0,
+            weightless: false,
+            adds: |[mass, moment, _]: [f64; 3]| [mass, mass * log_mass - moment],
+            short: |[mass, terms]: Sums| terms / mass + (mass / total).ln() <= p * entropy,
+        };
+        let crossing = candidates.crossing(&by_entropy);
+        assert_eq!(crossed(&by_entropy, row, &weights), crossing.distance, "entropy {p}");
+        assert!(crossing.gathered <= FEW, "{} looked at for entropy {p}", crossing.gathered);
+    }
+
+    /// One kind of which a look at some finds none, and one of which all but those are.
+    #[test]
+    fn rare_kinds_are_told_as_well() {
+        let row: Vec<f32> =
+            (0..60_000_u16).map(|at| if at % 9_001 == 17 { 1.0 + f32::from(at / 20_000) } else { -0.5 }).collect();
+        for kernels in available() {
+            with_workspace(|workspace| {
+                let mut candidates =
+                    Candidates::new(kernels, (&row).into(), workspace, Read::None).expect("good scores");
+                candidates.gather(f32::MIN);
+                assert_eq!(Some(4), candidates.tell_once(row.len()));
+                let Scratch { values, indices, .. } = &*candidates.scratch;
+                let mut kinds: Vec<_> = values[..4].iter().copied().zip(indices[..4].iter().copied()).collect();
+                kinds.sort_by(|a, b| a.0.total_cmp(&b.0));
+                assert_eq!(vec![(-0.5, 59_993), (1.0, 3), (2.0, 2), (3.0, 2)], kinds);
+            });
+        }
     }
 }

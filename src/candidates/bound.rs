@@ -17,7 +17,7 @@ pub(super) const SPARE: usize = 3;
 /// A bound for the best `k` is good enough if at most `k / FINE` more maxima reach it.
 const FINE: usize = 8;
 
-/// The best stand side by side if more than one in so many beside the best one reach the bound.
+/// The best stand side by side if more than one in so many of the best one's block reach the bound.
 const CROWDED: usize = 4;
 
 /// Of so many scores the maxima are taken lane by lane.
@@ -113,7 +113,7 @@ impl Candidates<'_> {
         }
         let start = BLOCK * self.block_of_max();
         let beside = self.scores().slice(start..self.places().min(start + BLOCK));
-        if self.kernels.count(beside, bound.score) * CROWDED <= BLOCK {
+        if self.kernels.count(beside, bound.score) * CROWDED <= beside.len() {
             return bound;
         }
         let (mut reached, mut missed) = (descending(bound.score), descending(self.max) - 1);
@@ -132,4 +132,37 @@ impl Candidates<'_> {
 /// The largest `k` that maxima of lanes are a good bound for.
 fn most(length: usize, span: usize) -> usize {
     length / span * LANES / SPARE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    /// The best of a row in order, from either end or from the middle, stand in one part of it: not many more than they reach
+    /// the bound.
+    #[test]
+    fn few_reach_the_bound_where_the_best_stand_side_by_side() {
+        let length = 40_000_u16;
+        let rows: [Vec<f32>; 4] = [
+            (0..length).map(f32::from).collect(),
+            (0..length).map(|at| -f32::from(at)).collect(),
+            (0..length).map(|at| f32::from(at.min(length - 1 - at))).collect(),
+            (0..length).map(|at| (f32::from(at) / 4_000.0).exp()).collect(),
+        ];
+        for (row, k) in rows.iter().flat_map(|row| [2, 20, 50, 60, 300].map(|k| (row, k))) {
+            for kernels in available() {
+                with_workspace(|workspace| {
+                    let mut candidates =
+                        Candidates::new(kernels, row.into(), workspace, Sums::None).expect("good scores");
+                    let bound = candidates.bound(k);
+                    let raised = candidates.raised(bound, k);
+                    let count = candidates.count_from(raised.score);
+                    assert!((k..=NEAR * k).contains(&count), "{count} for {k}");
+                    assert!(raised.ties == 0 && candidates.gather(raised.without_ties()) == count);
+                });
+            }
+        }
+    }
 }

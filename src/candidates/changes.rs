@@ -145,16 +145,10 @@ impl Candidates<'_> {
     /// Adds to the `count` scores of at least `threshold` that were gathered from the caller's row those of the list, and
     /// returns how many there are then.
     pub(super) fn add_edited(&mut self, count: usize, threshold: f32) -> usize {
-        let Scratch { edits, risen, .. } = &mut *self.scratch;
+        let Scratch { values, indices, edits, risen, .. } = &mut *self.scratch;
         risen.clear();
         risen.extend(edits.list().iter().filter(|&&(_, score)| score >= threshold));
         risen.sort_unstable_by_key(|&(place, _)| place);
-        self.add_risen(count)
-    }
-
-    /// Adds to the first `count` that were gathered the risen ones, which are others, by place; returns how many there are then.
-    pub(super) fn add_risen(&mut self, count: usize) -> usize {
-        let Scratch { values, indices, risen, .. } = &mut *self.scratch;
         let total = count + risen.len();
         let mut left = count;
         // Merged from behind, both ascending.

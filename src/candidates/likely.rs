@@ -9,7 +9,7 @@ use crate::kernels::ceil;
 use crate::math;
 
 /// Candidates are removed one by one if they are no more than one in so many.
-const FEW: usize = 32;
+const FEW: usize = 16;
 
 impl Candidates<'_> {
     /// The logarithm of the sum of all weights relative to the largest: `-ln` of the best one's probability.
@@ -76,40 +76,43 @@ impl Candidates<'_> {
         math::exp(log_limit)
     }
 
-    /// Notes which of the first `likely` that were gathered stay, with their places; returns how many.
+    /// Notes, with their places, which of the first `likely` that were gathered stay; returns how many.
     fn note_staying(&mut self, likely: usize, protect: &[u32]) -> usize {
         let ids = if let View::List(length) = self.view { &self.store.ids[..length] } else { &[] };
-        let Scratch { values, indices, risen, .. } = &mut *self.scratch;
+        let Scratch { values, indices, risen: staying, .. } = &mut *self.scratch;
         let (values, places) = (&values[..likely], &indices[..likely]);
         let least = self.kernels.least(values);
+        let least = values.iter().position(|&x| x == least);
         let protected = protect.iter().filter_map(|&id| {
             let place = if ids.is_empty() { id } else { u32::try_from(ids.binary_search(&id).ok()?).ok()? };
             places.binary_search(&place).ok()
         });
-        risen.clear();
-        risen.extend(
-            values.iter().position(|&x| x == least).into_iter().chain(protected).map(|at| (places[at], values[at])),
-        );
-        risen.sort_unstable_by_key(|&(place, _)| place);
-        risen.dedup_by_key(|&mut (place, _)| place);
-        risen.len()
+        staying.clear();
+        staying.extend(least.into_iter().chain(protected).map(|at| (places[at], values[at])));
+        staying.sort_unstable_by_key(|&(place, _)| place);
+        staying.dedup_by_key(|&mut (place, _)| place);
+        staying.len()
     }
 
     /// Removes the first `likely` that were gathered, which are those from `threshold` on, but for the noted ones.
     fn exclude(&mut self, likely: usize, threshold: f32) {
+        let staying = std::mem::take(&mut self.scratch.risen);
         if likely * FEW > self.places() {
-            let others = self.gather_between([f32::MIN, threshold]);
-            let count = self.add_risen(others);
-            return self.adopt(count);
+            let scores = self.owned();
+            scores.iter_mut().for_each(|x| *x = if *x < threshold { *x } else { f32::NEG_INFINITY });
+            staying.iter().for_each(|&(place, score)| scores[place as usize] = score);
+            self.scratch.stale.fill(true);
+        } else {
+            let mut gone = std::mem::take(&mut self.scratch.gone);
+            let stays = |place: &u32| staying.binary_search_by_key(place, |&(place, _)| place).is_ok();
+            let places = self.scratch.indices[..likely].iter().filter(|place| !stays(place));
+            gone.clear();
+            gone.extend(places.map(|&place| self.id(place as usize)));
+            self.ban(&gone);
+            self.scratch.gone = gone;
         }
-        let mut gone = std::mem::take(&mut self.scratch.gone);
-        let Scratch { indices, risen, .. } = &*self.scratch;
-        let stays = |place: u32| risen.binary_search_by_key(&place, |&(place, _)| place).is_ok();
-        gone.clear();
-        gone.extend(indices[..likely].iter().filter(|&&place| !stays(place)).map(|&place| self.id(place as usize)));
-        self.ban(&gone);
+        self.scratch.risen = staying;
         self.settle();
-        self.scratch.gone = gone;
     }
 
     /// Keeps the best `min_keep` and the protected ids.
@@ -139,5 +142,46 @@ impl Candidates<'_> {
         self.carry_out();
         let below = log_limit + math::ln(MET) + self.log_mass();
         (below <= 0.0).then(|| ceil(f64::from(self.max) + self.temperature() * below))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    /// Few or nearly all, of the row or of a list: the least likely, of equals the first, stays, and the protected do. Many are not
+    /// changed one by one.
+    #[test]
+    fn likely_ones_are_removed_together() {
+        let length = 20_000_u16;
+        let row: Vec<f32> = (0..length).map(|at| f32::from(at % 1_000) / 100.0).collect();
+        let protect = [3, 3, 999, 1_500, 1_501, 19_999, 70_000];
+        for (above, listed) in [0_u16, 1, 500, 900, 998].into_iter().flat_map(|above| [(above, false), (above, true)]) {
+            let threshold = f32::from(above) / 100.0;
+            let lowest = if listed { 300 } else { 0 };
+            let expected: Vec<u32> = (0..length)
+                .filter(|&at| at % 1_000 >= lowest)
+                .filter(|&at| at % 1_000 < above || at == above.max(lowest) || protect.contains(&u32::from(at)))
+                .map(u32::from)
+                .collect();
+            for kernels in available() {
+                with_workspace(|workspace| {
+                    let mut candidates =
+                        Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                    if listed {
+                        let count = candidates.gather(3.0);
+                        candidates.adopt(count);
+                    }
+                    let log_limit = f64::from(threshold - 9.99) - candidates.log_mass();
+                    candidates.exclude_likely(log_limit, &protect, 1, false);
+                    let left: Vec<u32> = candidates.list().iter().map(|&(id, _)| id).collect();
+                    assert_eq!(expected, left, "from {threshold}");
+                    let changed = candidates.scratch.edits.list().len();
+                    assert!(changed * FEW <= row.len(), "{changed} changed one by one");
+                });
+            }
+        }
     }
 }

@@ -43,7 +43,7 @@ impl Candidates<'_> {
         let mut lightest = 1.0;
         loop {
             let count = self.rank_down_to(bound);
-            let whole = bound.score == f32::MIN;
+            let whole = bound.without_ties() == f32::MIN;
             let best = self.weights_of_ranked(count);
             let last = best.last().copied().map_or(0.0, f64::from);
             match answer(best, whole) {
@@ -105,7 +105,11 @@ impl Candidates<'_> {
 
     /// A bound of the best `parts` candidates, or of all.
     pub(super) fn bound_or_all(&mut self, parts: usize) -> Bound {
-        if self.all_at_once(parts) { Bound::NONE } else { self.bound(parts) }
+        if self.all_at_once(parts) {
+            return Bound::NONE;
+        }
+        let bound = self.bound(parts);
+        self.raised(bound, parts)
     }
 
     /// A bound of all that have this weight, or of all.

@@ -110,3 +110,76 @@ impl Candidates<'_> {
         between + 2
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    const LENGTH: u16 = 40_000;
+
+    /// As the definition says it, of all scores in order.
+    fn rank_of(row: &[f32]) -> usize {
+        let mut sorted = row.to_vec();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        let mut steepest = (0.0, 1);
+        for (rank, pair) in (1_u32..).zip(sorted.windows(2)) {
+            let slope = (f64::from(pair[0]) - f64::from(pair[1])) / f64::from(rank);
+            steepest = if slope > steepest.0 { (slope, rank as usize) } else { steepest };
+        }
+        steepest.1
+    }
+
+    /// Even ones, rounded or not, in order or not, with a step at the end or none.
+    #[test]
+    fn evenly_spread_scores_are_not_sorted() {
+        let uniform = |at: u16| f32::from(at.wrapping_mul(40_503)) / 65_536.0;
+        let scores: [&dyn Fn(u16) -> f32; 9] = [
+            &uniform,
+            &|at| uniform(at) * uniform(at / 2 + 7),
+            &|at| -uniform(at),
+            &|at| (uniform(at) * 40.0).round(),
+            &|at| f32::from(at % 2),
+            &|at| if uniform(at) < 0.99 { 0.0 } else { 1.0 },
+            &|at| f32::from(at) / 7.0,
+            &|at| -f32::from(at),
+            &|at| uniform(at) - if at % 4 == 0 { 9.0 } else { 0.0 },
+        ];
+        for (number, score) in scores.into_iter().enumerate() {
+            let row: Vec<f32> = (0..LENGTH).map(score).collect();
+            let (least, expected) = (row.iter().copied().fold(0.0, f32::min), rank_of(&row));
+            for kernels in available() {
+                with_workspace(|workspace| {
+                    let mut candidates =
+                        Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                    candidates.keep_before_steepest(least, 1);
+                    assert_eq!(expected, candidates.len(), "{number}");
+                });
+                with_workspace(|workspace| {
+                    let mut candidates =
+                        Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                    let known = Steepest { slope: 0.0, rank: 1 };
+                    let max = candidates.max();
+                    let found = candidates.steepest_behind(known, [max, least], 1);
+                    assert_eq!(Some(expected), found.map(|steepest| steepest.rank), "{number}");
+                });
+            }
+        }
+    }
+
+    /// Each drop as steep as the last: no sample helps, and all are sorted.
+    #[test]
+    fn a_row_of_equal_slopes_is_sorted() {
+        let row: Vec<f32> = (0..LENGTH).map(|at| -f32::from(at) * f32::from(at)).collect();
+        let (least, expected) = (row[row.len() - 1], rank_of(&row));
+        for kernels in available() {
+            with_workspace(|workspace| {
+                let mut candidates =
+                    Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                candidates.keep_before_steepest(least, 1);
+                assert_eq!(expected, candidates.len());
+            });
+        }
+    }
+}

@@ -56,7 +56,7 @@ pub(super) struct Scratch {
     pub(super) inner: Vec<Block>,
     pub(super) inner_parts: Vec<Part>,
     pub(super) narrowed: Vec<f32>,
-    /// Scores to be added to those that a gather found, with their places.
+    /// Changed scores of at least a threshold, with their places.
     pub(super) risen: Vec<(u32, f32)>,
     /// Maxima to select among, weights, shifted scores.
     pub(super) floats: Vec<f32>,
