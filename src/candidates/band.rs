@@ -57,7 +57,7 @@ impl Candidates<'_> {
         if count > 0 && !(question.short)(before) {
             return None;
         }
-        let kinds = if doubtful > FEW { self.tell_once(doubtful) } else { None };
+        let kinds = if doubtful > 1 << 30 { self.tell_once(doubtful) } else { None };
         let told = kinds.unwrap_or(doubtful);
         self.weigh_gathered(told, total.shift);
         let Scratch { values, floats, indices, tied, .. } = &mut *self.scratch;

@@ -124,6 +124,15 @@ mod tests {
     }
 
     #[test]
+    fn a_row_in_order_is_not_moved_digit_by_digit() {
+        for mut scores in [row(f32::from), row(|at| -f32::from(at)), row(|at| f32::from(at / 700))] {
+            let mut radix = Radix::default();
+            radix.sort(&mut scores);
+            assert!(scores.is_sorted_by(|a, b| a >= b) && radix.spare.is_empty());
+        }
+    }
+
+    #[test]
     fn keys_of_any_bits_are_sorted() {
         let mut keys: Vec<u32> = (0..5_000_u32).map(|at| at.wrapping_mul(0x9e37_79b9)).collect();
         keys.extend([u32::MAX, 0, 1, 1 << 31]);

@@ -108,3 +108,35 @@ impl Candidates<'_> {
         row.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    /// The last that stays is anywhere in a block, and in the last, which is short.
+    #[test]
+    fn of_those_as_far_the_first_stay() {
+        let row: Vec<f32> = (0..2_100_u16).map(|at| f32::from(at * 7 % 10)).collect();
+        for stay in 1..=630 {
+            let mut before = 0;
+            let mut expected = Vec::new();
+            for (id, &x) in (0..).zip(&row) {
+                let is_level = [3.0, 6.0, 7.0].contains(&x);
+                if [4.0, 5.0].contains(&x) || (is_level && before < stay) {
+                    expected.push((id, x));
+                }
+                before += usize::from(is_level);
+            }
+            for kernels in available() {
+                with_workspace(|workspace| {
+                    let mut candidates =
+                        Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                    candidates.keep_near([3.0, 8.0], [4.0, 6.0], Some(stay));
+                    assert_eq!(expected, candidates.list(), "{stay}");
+                });
+            }
+        }
+    }
+}
