@@ -57,7 +57,7 @@ impl Candidates<'_> {
         if count > 0 && !(question.short)(before) {
             return None;
         }
-        let kinds = if doubtful > 1 << 30 { self.tell_once(doubtful) } else { None };
+        let kinds = if doubtful > FEW { self.tell_once(doubtful) } else { None };
         let told = kinds.unwrap_or(doubtful);
         self.weigh_gathered(told, total.shift);
         let Scratch { values, floats, indices, tied, .. } = &mut *self.scratch;
@@ -302,7 +302,7 @@ mod tests {
             slack: 0.0,
             weightless: false,
             adds: |[mass, moment, _]: [f64; 3]| [mass, mass * log_mass - moment],
-            short: |[mass, terms]: Sums| terms / mass + (mass / total).ln() <= p * entropy,
+            short: |[mass, terms]: Sums| terms / mass + crate::math::ln(mass / total) <= p * entropy,
         };
         let crossing = candidates.crossing(&by_entropy);
         assert_eq!(crossed(&by_entropy, row, &weights), crossing.distance, "entropy {p}");

@@ -99,8 +99,12 @@ impl Candidates<'_> {
         let staying = std::mem::take(&mut self.scratch.risen);
         if likely * FEW > self.places() {
             let scores = self.owned();
-            scores.iter_mut().for_each(|x| *x = if *x < threshold { *x } else { f32::NEG_INFINITY });
-            staying.iter().for_each(|&(place, score)| scores[place as usize] = score);
+            for x in &mut *scores {
+                *x = if *x < threshold { *x } else { f32::NEG_INFINITY };
+            }
+            for &(place, score) in &staying {
+                scores[place as usize] = score;
+            }
             self.scratch.stale.fill(true);
         } else {
             let mut gone = std::mem::take(&mut self.scratch.gone);

@@ -47,9 +47,9 @@ impl Steepest {
 }
 
 impl Candidates<'_> {
-    /// Keeps those before the steepest drop, the first of equals, but no fewer than `fewest`. Scores go down to `least`, and
+    /// Keeps those before the steepest drop, the first of equals, but no fewer than `fewest`. Scores go down to `bottom`, and
     /// are not all equal.
-    pub(crate) fn keep_before_steepest(&mut self, least: f32, fewest: usize) {
+    pub(crate) fn keep_before_steepest(&mut self, bottom: f32, fewest: usize) {
         self.carry_out();
         let mut steepest = Steepest { slope: 0.0, rank: 1 };
         let mut count = 0;
@@ -57,13 +57,13 @@ impl Candidates<'_> {
             let bound = self.bound_or_all(parts);
             count = self.rank_down_to(bound);
             steepest.look(&self.scratch.values[..count], 1);
-            let last = self.scratch.values[count - 1];
-            if !steepest.may_be_between(last, least, count) {
+            let known_to = self.scratch.values[count - 1];
+            if !steepest.may_be_between(known_to, bottom, count) {
                 return self.keep_of_ranked(count, steepest.rank.max(fewest));
             }
         }
-        let last = self.scratch.values[count - 1];
-        let steepest = self.steepest_behind(steepest, [last, least], count).unwrap_or_else(|| {
+        let known_to = self.scratch.values[count - 1];
+        let steepest = self.steepest_behind(steepest, [known_to, bottom], count).unwrap_or_else(|| {
             let all = self.rank_down_to(Bound::NONE);
             steepest.look(&self.scratch.values[..all], 1);
             steepest
@@ -71,9 +71,9 @@ impl Candidates<'_> {
         self.keep_best(steepest.rank.max(fewest));
     }
 
-    /// The steepest drop, of which that is known down to `last`, which has at least so many `before` it and itself; `None` if a
+    /// The steepest drop, of which that is known down to `top`, which has at least so many `before` it and itself; `None` if a
     /// sample does not help.
-    fn steepest_behind(&mut self, known: Steepest, [last, least]: [f32; 2], before: usize) -> Option<Steepest> {
+    fn steepest_behind(&mut self, known: Steepest, [top, bottom]: [f32; 2], before: usize) -> Option<Steepest> {
         if self.places() < 2 * SAMPLE {
             return None;
         }
@@ -81,9 +81,9 @@ impl Candidates<'_> {
         grow(&mut sample, SAMPLE);
         take(self.kernels, self.scores(), &mut sample[..SAMPLE]);
         self.scratch.radix.sort(&mut sample[..SAMPLE]);
-        let (mut steepest, mut before, mut high) = (known, before, last);
+        let (mut steepest, mut before, mut high) = (known, before, top);
         let mut looks = 0;
-        for low in sample[..SAMPLE].iter().map(|x| x.max(least)).chain([least]).filter(|&low| low < last) {
+        for low in sample[..SAMPLE].iter().map(|x| x.max(bottom)).chain([bottom]).filter(|&low| low < top) {
             if low < high && steepest.may_be_between(high, low, before) {
                 before = self.kernels.count(self.scores(), high);
                 if steepest.may_be_between(high, low, before) {
