@@ -2,11 +2,11 @@
 //!
 //! As `bracket` does it for the nucleus: a sample tells between which two distances the limit is likely crossed. One pass sums
 //! what is nearer than both, a band of scores around the center, and takes out what lies between, some hundredths of the row,
-//! among which `crossing` then selects, unless all of them are equal: then one tells all. What the sample says is only a guess:
-//! if the limit is not crossed there after all, nothing is lost but time.
+//! among which `crossing` then selects; where scores are rounded, these are many of few kinds, each of which is told once. What
+//! the sample says is only a guess: if the limit is not crossed there after all, nothing is lost but time.
 
-use super::bracket::are_equal;
 use super::crossing::{Bins, Crossing, FEW, Heavy, Item, Question, Sums, WEIGHTY, add};
+use super::cuts::{ascending, descending};
 use super::edge::spread_sum;
 use super::mass::Total;
 use super::sample::{CONFIDENCE, SAMPLE, take};
@@ -19,8 +19,15 @@ const BIN: u32 = 52 - 7;
 /// Bins, up to the largest distance: 24 octaves.
 const BINS: usize = 24 << 7;
 
+/// So often a bin is halved to find where in it the limit is crossed: the sample tells less.
+const HALVINGS: u32 = 10;
+
 /// Where more than one in so many candidates is heavy, nothing is to be saved.
 const HEAVY: usize = 8;
+
+/// Scores that are looked at for how many kinds there are of them, and the most kinds that are told once each.
+const LOOK: usize = 1024;
+const KINDS: usize = 64;
 
 impl Candidates<'_> {
     /// [`Self::crossing`], if a sample tells where. The scores are not shifted for their weights, or it is `None`.
@@ -50,25 +57,47 @@ impl Candidates<'_> {
         if count > 0 && !(question.short)(before) {
             return None;
         }
-        let one_tells_all = doubtful > FEW && are_equal(self.kernels, &self.scratch.values[..doubtful]);
-        let weighed = if one_tells_all { 1 } else { doubtful };
-        self.weigh_gathered(weighed, total.shift);
-        let Scratch { values, floats, tied, .. } = &mut *self.scratch;
-        let items = values[..weighed].iter().zip(&*floats).map(|pair| question.item(pair));
-        let mut items = items.filter(|item| question.counts(item));
-        let (key, before, times) = if one_tells_all {
-            let item = items.next()?;
-            tied.clear();
-            tied.push(item);
-            let is_short = (question.short)(add(before, question.added_by_equals(item, doubtful)));
-            (!is_short).then_some((item.key, before, doubtful))?
-        } else {
-            let (key, before) = Bins::between(near, far).crossed(items, question, before, false, tied)?;
-            (key, before, 1)
-        };
+        let kinds = if doubtful > FEW { self.tell_once(doubtful) } else { None };
+        let told = kinds.unwrap_or(doubtful);
+        self.weigh_gathered(told, total.shift);
+        let Scratch { values, floats, indices, tied, .. } = &mut *self.scratch;
+        let times = |at: usize| if kinds.is_some() { indices[at] } else { 1 };
+        let items = values[..told].iter().zip(&*floats).enumerate();
+        let items = items.map(|(at, pair)| Item { times: times(at), ..question.item(pair) });
+        let items = items.filter(|item| question.counts(item));
+        let (key, before) = Bins::between(near, far).crossed(items.clone(), question, before, false, tied)?;
         let distance = f64::from_bits(key);
+        let is_level = |item: &Item| (f64::from_bits(item.key) - distance).abs() <= question.slack;
+        if kinds.is_some() && items.filter(is_level).count() > 1 {
+            // They stay by their places, which are not told.
+            return None;
+        }
         let known = (near == 0.0 || distance - question.slack >= near) && distance + question.slack < far;
-        known.then_some(Crossing { distance, before, gathered: doubtful, times })
+        known.then_some(Crossing { distance, before, gathered: told, times: tied[0].times as usize })
+    }
+
+    /// If the first `count` scratch values are of few kinds, puts one of each in front, and how many there are of it into the
+    /// indices; returns how many kinds there are.
+    fn tell_once(&mut self, count: usize) -> Option<usize> {
+        let Scratch { values, indices, .. } = &mut *self.scratch;
+        let all = &mut values[..count];
+        let mut looked: [u32; LOOK] = std::array::from_fn(|at| descending(all[at * count / LOOK]));
+        looked.sort_unstable();
+        let mut kinds = Kinds { list: [(0.0, 0); KINDS], count: 0, told: 0 };
+        let mut high = f32::INFINITY;
+        for kind in looked.chunk_by(|a, b| a == b) {
+            let score = ascending(kind[0]);
+            let [above, reaching] = [score.next_up(), score].map(|x| self.kernels.count(&*all, x));
+            kinds.add_rare(all, [score.next_up(), high], above)?;
+            kinds.add(score, reaching - above)?;
+            high = score;
+        }
+        kinds.add_rare(all, [f32::MIN, high], count)?;
+        grow(indices, kinds.count);
+        for (&(score, times), (value, number)) in kinds.list[..kinds.count].iter().zip(all.iter_mut().zip(indices)) {
+            (*value, *number) = (score, times);
+        }
+        Some(kinds.count)
     }
 
     /// Two distances between which the limit is likely crossed, by what is heavy and a sample of the others.
@@ -104,21 +133,47 @@ impl Candidates<'_> {
         }
         octaves.add_up();
         let bin = octaves.position(|sums| sums[0] == 0.0 || (question.short)(sums))?;
-        let reached = octaves.bins[bin][0];
+        let crossed = octaves.mass_crossed(bin, &question.short);
         // Heavy ones are not sampled.
         let known = values[..heavy.count].iter().zip(&*floats).map(|pair| question.item(pair));
         let known = known.filter(|item| octaves.bin(item.key) <= bin).map(|item| f64::from(item.weight));
-        let share = ((reached - known.sum::<f64>()) / mass).clamp(0.0, 1.0);
+        let share = ((crossed - known.sum::<f64>()) / mass).clamp(0.0, 1.0);
         let error = CONFIDENCE * scale * (share * (1.0 - share) * squares).sqrt();
-        let (low, high) = if octaves.is_certain(bin, error, &question.short) {
-            (bin, bin)
-        } else {
-            let low = octaves.position(|sums| sums[0] < reached - error)?;
-            (low, octaves.position(|sums| sums[0] < reached + error).unwrap_or(BINS - 1))
-        };
+        let low = octaves.position(|sums| sums[0] < crossed - error)?;
+        let high = octaves.position(|sums| sums[0] < crossed + error).unwrap_or(BINS - 1);
         // A little more on both sides, for those as far as the last one within rounding.
         let (near, far) = (octaves.edge(low) - 2.0 * question.slack, octaves.edge(high + 1) + 2.0 * question.slack);
         Some([near.max(0.0), far])
+    }
+}
+
+/// Scores of few kinds, with how many there are of each.
+struct Kinds {
+    list: [(f32, u32); KINDS],
+    count: usize,
+    /// How many there are of all.
+    told: usize,
+}
+
+impl Kinds {
+    /// Adds so many of a score.
+    fn add(&mut self, score: f32, times: usize) -> Option<()> {
+        let at = self.list[..self.count].iter().rposition(|kind| kind.0 == score).unwrap_or(self.count);
+        let kind = self.list.get_mut(at)?;
+        *kind = (score, kind.1 + u32::try_from(times).ok()?);
+        self.count = self.count.max(at + 1);
+        self.told += times;
+        Some(())
+    }
+
+    /// Adds the scores of a range, if there are not so many in all yet: a look at some has missed them, as they are few.
+    fn add_rare(&mut self, all: &[f32], [low, high]: [f32; 2], told: usize) -> Option<()> {
+        if self.told == told {
+            return Some(());
+        }
+        let mut rare = all.iter().filter(|&&x| x >= low && x < high);
+        (told - self.told <= FEW).then_some(())?;
+        rare.try_for_each(|&x| self.add(x, 1))
     }
 }
 
@@ -159,12 +214,16 @@ impl<'a> Octaves<'a> {
         }
     }
 
-    /// Whether what is short up to a bin, and is not with it, would be so if each mass were wrong by `error`: then many equal
-    /// scores are in it.
-    fn is_certain(&self, bin: usize, error: f64, short: impl Fn(Sums) -> bool) -> bool {
-        let wrong_by = |sums: Sums, error: f64| sums.map(|sum| sum * (1.0 + error / sums[0]));
+    /// The mass at which the limit is crossed inside a bin, if what is in it is all alike: of many equal scores one bin has
+    /// more than a sample may err by.
+    fn mass_crossed(&self, bin: usize, short: impl Fn(Sums) -> bool) -> f64 {
         let before = bin.checked_sub(1).map_or([0.0; 2], |bin| self.bins[bin]);
-        !short(wrong_by(self.bins[bin], -error)) && (before[0] == 0.0 || short(wrong_by(before, error)))
+        let (mut below, mut reached) = (before, self.bins[bin]);
+        for _ in 0..HALVINGS {
+            let middle = add(below, reached).map(|sum| sum / 2.0);
+            *(if short(middle) { &mut below } else { &mut reached }) = middle;
+        }
+        reached[0]
     }
 
     /// The first bin of which something does not hold that holds for all before, and for none behind.
@@ -177,12 +236,101 @@ impl<'a> Octaves<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidates::{Sums as Read, with_workspace};
-    use crate::kernels::available;
+    use crate::candidates::{Sums as Read, Workspace, with_workspace};
+    use crate::kernels::{Kernels, available};
+
+    /// A bell of scores that are rounded to `step`.
+    fn rounded(sigma: f32, step: f32) -> Vec<f32> {
+        let mut state = 7_u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            f32::from(u16::try_from(state >> 48).expect("16 bits")) / 65_536.0
+        };
+        let mut normal = || (0..12).map(|_| uniform()).sum::<f32>() - 6.0;
+        (0..60_000).map(|_| (normal() * sigma / step).round() * step).collect()
+    }
+
+    /// The distance at which the sums over all that are no farther are not short any more.
+    fn crossed<A, S>(question: &Question<A, S>, row: &[f32], weights: &[f32]) -> f64
+    where
+        A: Fn([f64; 3]) -> Sums,
+        S: Fn(Sums) -> bool,
+    {
+        let mut items: Vec<Item> = row.iter().zip(weights).map(|pair| question.item(pair)).collect();
+        items.sort_by_key(|item| item.key);
+        let mut sums = [0.0; 2];
+        let mut equals = items.chunk_by(|a, b| a.key == b.key).map(|level| {
+            sums = level.iter().fold(sums, |sums, &item| add(sums, question.added_by(item)));
+            (level[0].key, (question.short)(sums))
+        });
+        f64::from_bits(equals.find(|&(_, short)| !short).expect("the limit is crossed").0)
+    }
+
+    /// Of rounded scores few are looked at, and the limit is crossed where it is in the sums over all.
+    #[test]
+    fn rounded_scores_are_told_by_their_kinds() {
+        let rows =
+            [(1.0, 0.1), (1.0, 1.0), (2.0, 0.125), (3.0, 0.1), (3.0, 0.5)].map(|(sigma, step)| rounded(sigma, step));
+        for (row, p) in rows.iter().flat_map(|row| [0.1, 0.2, 0.5, 0.8, 0.95].map(|p| (row, p))) {
+            for kernels in available() {
+                with_workspace(|workspace| check(kernels, row, p, workspace));
+            }
+        }
+    }
+
+    /// By mass from the mean on, as typical asks it, and by entropy from the best on, as top-H does.
+    fn check(kernels: &'static Kernels, row: &Vec<f32>, p: f64, workspace: &mut Workspace) {
+        let mut candidates = Candidates::new(kernels, row.into(), workspace, Read::None).expect("good scores");
+        let (max, total) = (candidates.max(), candidates.total().sum);
+        let (log_mass, entropy, center) = (candidates.log_mass(), candidates.entropy(), candidates.mean());
+        let mut weights = vec![0.0; row.len()];
+        kernels.weights(row, Base::new(1.0), max, &mut weights);
+        let by_mass = Question {
+            max: max.into(),
+            center,
+            slack: 1e-6,
+            weightless: true,
+            adds: |[mass, _, count]: [f64; 3]| [mass, count],
+            short: |[mass, _]: Sums| mass < p * total,
+        };
+        let crossing = candidates.crossing(&by_mass);
+        assert_eq!(crossed(&by_mass, row, &weights), crossing.distance, "mass {p}");
+        assert!(crossing.gathered <= FEW, "{} looked at for mass {p}", crossing.gathered);
+        let by_entropy = Question {
+            max: max.into(),
+            center: 0.0,
+            slack: 0.0,
+            weightless: false,
+            adds: |[mass, moment, _]: [f64; 3]| [mass, mass * log_mass - moment],
+            short: |[mass, terms]: Sums| terms / mass + crate::math::ln(mass / total) <= p * entropy,
+        };
+        let crossing = candidates.crossing(&by_entropy);
+        assert_eq!(crossed(&by_entropy, row, &weights), crossing.distance, "entropy {p}");
+        assert!(crossing.gathered <= FEW, "{} looked at for entropy {p}", crossing.gathered);
+    }
+
+    /// One kind of which a look at some finds none, and one of which all but those are.
+    #[test]
+    fn rare_kinds_are_told_as_well() {
+        let row: Vec<f32> =
+            (0..60_000_u16).map(|at| if at % 9_001 == 17 { 1.0 + f32::from(at / 20_000) } else { -0.5 }).collect();
+        for kernels in available() {
+            with_workspace(|workspace| {
+                let mut candidates =
+                    Candidates::new(kernels, (&row).into(), workspace, Read::None).expect("good scores");
+                candidates.gather(f32::MIN);
+                assert_eq!(Some(4), candidates.tell_once(row.len()));
+                let Scratch { values, indices, .. } = &*candidates.scratch;
+                let mut kinds: Vec<_> = values[..4].iter().copied().zip(indices[..4].iter().copied()).collect();
+                kinds.sort_by(|a, b| a.0.total_cmp(&b.0));
+                assert_eq!(vec![(-0.5, 59_993), (1.0, 3), (2.0, 2), (3.0, 2)], kinds);
+            });
+        }
+    }
 
     /// Of these scores, of which the largest is 1, the distance from 1/2 at which those no farther have half of the mass, and
     /// how many are at it; by its definition.
-    fn crossed(row: &[f32]) -> (f64, usize) {
+    fn crossed_at_half(row: &[f32]) -> (f64, usize) {
         #[expect(clippy::disallowed_methods, reason = "what is right comes from elsewhere than what is tested")]
         let weigh = |&x: &f32| ((f64::from(x) - 0.5).abs(), f64::from(x).exp());
         let mut weighed: Vec<_> = row.iter().map(weigh).collect();
@@ -215,7 +363,7 @@ mod tests {
                     let question = Question { max: 1.0, center: -0.5, slack: 0.0, weightless: true, adds, short };
                     let Crossing { distance, gathered, times, .. } = candidates.crossing(&question);
                     let at_distance = times * candidates.scratch.tied.len();
-                    assert_eq!(crossed(row), (distance, at_distance), "{}", kernels.name());
+                    assert_eq!(crossed_at_half(row), (distance, at_distance), "{}", kernels.name());
                     assert!(if equal { times == at_distance } else { gathered < row.len() / 8 }, "{gathered}");
                 });
             }

@@ -6,7 +6,8 @@
 //!
 //! The best few candidates often settle it. If they do not, the row is flat, and `band` leaves few to select among.
 
-use super::cuts::{SPARE, least};
+use super::bound::SPARE;
+use super::cuts::least;
 use super::edge::spread_sum;
 use super::{Candidates, LANES, Scratch};
 
@@ -32,6 +33,8 @@ pub(super) struct Item {
     pub(super) key: u64,
     pub(super) score: f32,
     pub(super) weight: f32,
+    /// How many equal ones it stands for.
+    pub(super) times: u32,
 }
 
 /// Two sums over candidates: of their weights, and of what else the question is about.
@@ -88,7 +91,7 @@ impl<A: Fn([f64; 3]) -> Sums, S> Question<A, S> {
     }
 
     pub(super) fn item(&self, (&score, &weight): (&f32, &f32)) -> Item {
-        Item { key: self.distance(score).to_bits(), score, weight }
+        Item { key: self.distance(score).to_bits(), score, weight, times: 1 }
     }
 
     /// Whether a candidate of this weight counts.
@@ -96,17 +99,17 @@ impl<A: Fn([f64; 3]) -> Sums, S> Question<A, S> {
         self.weightless || item.weight > 0.0
     }
 
-    /// What a candidate adds to the sums.
+    /// What it adds to the sums, and all that it stands for.
     pub(super) fn added_by(&self, item: Item) -> Sums {
-        let weight = f64::from(item.weight);
-        (self.adds)([weight, weight * (f64::from(item.score) - self.max), 1.0])
+        self.added_by_equals(item, item.times as usize)
     }
 
     /// What so many like it add.
     pub(super) fn added_by_equals(&self, item: Item, times: usize) -> Sums {
         #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
         let times = times as f64;
-        self.added_by(item).map(|sum| sum * times)
+        let weight = f64::from(item.weight);
+        (self.adds)([weight, weight * (f64::from(item.score) - self.max), 1.0]).map(|sum| sum * times)
     }
 }
 

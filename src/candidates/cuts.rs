@@ -2,54 +2,21 @@
 //!
 //! # The k-th largest score
 //!
-//! The k-th largest of any maxima of disjoint parts is a lower bound of the k-th largest score. With block maxima at hand,
-//! only blocks that reach the bound are read again, and little more than `k` scores come out of them, among which the k-th
-//! is selected. When there are not enough blocks, the sixteen lanes of spans of scores are the parts.
-//!
-//! Where many parts have the bound as their maximum, it is likely the k-th score itself: what is above is then counted, and
-//! of those that equal it the first stay, without being moved. Where the best stand side by side, much more than `k` scores
-//! reach the bound, and they are narrowed down once more.
+//! A bound of it (see `bound`) brings out little more than `k` scores, among which it is selected. Where the bound is likely the
+//! k-th score itself, what is above is counted, and of those that equal it the first stay, without being moved.
 //!
 //! If `k` is a good part of the row, no maxima help: see `deep`.
 //!
 //! A limit that is met within float32 rounding (2^-20, relative) counts as met.
 
 use super::floor::Floor;
-use super::{BLOCK, Candidates, LANES, Scratch, View, grow};
+use super::{BLOCK, Candidates, View, grow};
 
 /// A limit counts as met when this part of it is.
 pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
 
-/// How many times more parts than `k` there must be for their maxima to be a good bound. Of blocks half as many will do:
-/// their maxima are at hand.
-pub(super) const SPARE: usize = 3;
-
-/// A bound for the best `k` is good enough if at most `k / FINE` more maxima reach it.
-const FINE: usize = 8;
-
-/// Of so many scores the maxima are taken lane by lane.
-const SPANS: [usize; 3] = [4 * BLOCK, BLOCK, BLOCK / 4];
-
 /// Best ones are few enough to select the k-th among when they are no more than so many times `k`.
-const NEAR: usize = 4;
-
-/// A lower bound of one of the largest scores.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bound {
-    pub(super) score: f32,
-    /// How many scores, at least, equal it, if so many do that they should not be gathered; else zero.
-    pub(super) ties: usize,
-}
-
-impl Bound {
-    /// All candidates reach it.
-    pub(super) const NONE: Self = Self { score: f32::MIN, ties: 0 };
-
-    /// The same, but for scores that should not be gathered.
-    pub(super) fn without_ties(self) -> f32 {
-        if self.ties > 0 { self.score.next_up() } else { self.score }
-    }
-}
+pub(super) const NEAR: usize = 4;
 
 /// The k-th largest score.
 pub(super) struct Kth {
@@ -77,7 +44,7 @@ impl Candidates<'_> {
             self.gather(self.max);
             (self.scratch.indices[0] as usize, self.scratch.values[0])
         } else {
-            let start = BLOCK * self.scratch.blocks.iter().position(|block| block.max == self.max).unwrap_or(0);
+            let start = BLOCK * self.block_of_max();
             let scores = self.scores();
             let place = start + self.kernels.position(scores.slice(start..scores.len()), self.max).unwrap_or(0);
             (place, scores.get(place).unwrap_or(self.max))
@@ -117,12 +84,13 @@ impl Candidates<'_> {
             let bound = self.bound(k);
             if bound.ties > 0 {
                 self.whole();
-                let above = self.count_above(bound.score);
+                let above = self.count_from(bound.score.next_up());
                 if above < k {
                     // If there are not, looking for where they end does no harm.
                     return Some(Kth { score: bound.score, inside: k - above, more: true });
                 }
             }
+            let bound = self.raised(bound, k);
             before = self.places();
             let count = self.gather(bound.without_ties());
             self.adopt(count);
@@ -130,15 +98,17 @@ impl Candidates<'_> {
         None
     }
 
-    /// How many scores are above this one.
-    fn count_above(&self, score: f32) -> usize {
+    /// How many scores reach this one.
+    pub(super) fn count_from(&self, score: f32) -> usize {
         let row = self.scores();
-        let better = self.scratch.blocks.iter().zip((0..).step_by(BLOCK)).filter(|(block, _)| block.max > score);
-        let counts = better.map(|(_, start)| {
-            let scores = row.slice(start..row.len().min(start + BLOCK));
-            self.kernels.count(scores, score.next_up())
-        });
+        let blocks = self.scratch.blocks.iter().zip((0..).step_by(BLOCK)).filter(|(block, _)| block.max >= score);
+        let counts = blocks.map(|(_, start)| self.kernels.count(row.slice(start..row.len().min(start + BLOCK)), score));
         counts.sum()
+    }
+
+    /// The number of the first block that has the best score.
+    pub(super) fn block_of_max(&self) -> usize {
+        self.scratch.blocks.iter().position(|block| block.max == self.max).unwrap_or(0)
     }
 
     /// Keeps the scores of at least `threshold`, but no fewer than the `min_keep` best.
@@ -152,70 +122,6 @@ impl Candidates<'_> {
             return self.keep_best(min_keep);
         }
         self.cut(Floor::with_ties(threshold));
-    }
-
-    /// Whether [`Self::bound`] finds one for the best `k`.
-    pub(super) fn is_bounded(&self, k: usize) -> bool {
-        k <= most(self.places(), SPANS[2])
-    }
-
-    /// A lower bound of the k-th largest score; none when there is no good one.
-    pub(super) fn bound(&mut self, k: usize) -> Bound {
-        if k * SPARE <= 2 * self.scratch.blocks.len() {
-            return self.block_bound(k);
-        }
-        let scores = super::scores(self.input, self.store, self.view);
-        let Scratch { floats, edits, .. } = &mut *self.scratch;
-        let Some(span) = SPANS.into_iter().find(|&span| k <= most(scores.len(), span)) else {
-            return Bound::NONE;
-        };
-        // Another token may ask for another k.
-        let length = |span| scores.len().div_ceil(span) * LANES;
-        grow(floats, length(SPANS[2]));
-        let length = length(span);
-        let except = if self.view == View::Edited { edits.words() } else { &[] };
-        self.kernels.lane_maxima(scores, span, except, &mut floats[..length]);
-        self.bound_among(length, k)
-    }
-
-    /// The k-th largest maximum of a block, or a little less; `k` is at most their number.
-    pub(super) fn block_bound(&mut self, k: usize) -> Bound {
-        let Scratch { blocks, floats, .. } = &mut *self.scratch;
-        // Whole vectors: a part of one takes longer.
-        let length = blocks.len().next_multiple_of(LANES);
-        grow(floats, length);
-        floats[..length].fill(f32::NEG_INFINITY);
-        for (max, block) in floats.iter_mut().zip(blocks) {
-            *max = block.max;
-        }
-        self.bound_among(length, k)
-    }
-
-    /// What `k` of the first `length` scratch floats reach, and few more unless they are equal; none if there are not so many
-    /// above -inf.
-    ///
-    /// Found by halving: to count takes no branch, and a selection takes one for every number.
-    fn bound_among(&self, length: usize, k: usize) -> Bound {
-        let xs = &self.scratch.floats[..length];
-        let (mut reached, mut missed) = (descending(self.kernels.least(xs)), descending(self.max) - 1);
-        let (mut parts, mut above) = (self.kernels.count(xs, f32::MIN), 0);
-        if parts < k {
-            return Bound::NONE;
-        }
-        while reached - missed > 1 {
-            let middle = reached.midpoint(missed);
-            let count = self.kernels.count(xs, ascending(middle));
-            if count < k {
-                (missed, above) = (middle, count);
-                continue;
-            }
-            (reached, parts) = (middle, count);
-            if parts <= k + k / FINE {
-                return Bound { score: ascending(reached), ties: 0 };
-            }
-        }
-        let ties = parts - above;
-        Bound { score: ascending(reached), ties: if ties > k / 2 { ties } else { 0 } }
     }
 
     /// The k-th largest score of the list.
@@ -253,11 +159,6 @@ impl Candidates<'_> {
         ranked.sort_unstable_by_key(|&(id, x)| u64::from(descending(x)) << 32 | u64::from(id));
         ranked
     }
-}
-
-/// The largest `k` that maxima of lanes are a good bound for.
-fn most(length: usize, span: usize) -> usize {
-    length / span * LANES / SPARE
 }
 
 /// The k-th largest, selected in a buffer. That never becomes shorter: another use of it would then fill it up for nothing.

@@ -4,9 +4,12 @@
 //! come as logarithms, so that none is too small to be told from zero.
 
 use super::cuts::descending;
-use super::{Candidates, MET, Scratch};
+use super::{Candidates, MET, Scratch, View};
 use crate::kernels::ceil;
 use crate::math;
+
+/// Candidates are removed one by one if they are no more than one in so many.
+const FEW: usize = 16;
 
 impl Candidates<'_> {
     /// The logarithm of the sum of all weights relative to the largest: `-ln` of the best one's probability.
@@ -63,40 +66,78 @@ impl Candidates<'_> {
     /// nothing is done, with `or_nothing`. Returns the limit.
     pub(crate) fn exclude_likely(&mut self, log_limit: f64, protect: &[u32], min_keep: usize, or_nothing: bool) -> f64 {
         let Some(threshold) = self.threshold(log_limit) else { return math::exp(log_limit) };
-        let count = self.gather(threshold);
-        let mut gone = std::mem::take(&mut self.scratch.gone);
-        gone.clear();
-        let values = &self.scratch.values[..count];
-        let least = (1..count).fold(0, |least, at| if values[at] < values[least] { at } else { least });
-        let likely = (0..count).filter(|&at| at != least).map(|at| self.id(self.scratch.indices[at] as usize));
-        gone.extend(likely.filter(|id| !protect.contains(id)));
-        if self.len() - gone.len() >= min_keep {
-            self.ban(&gone);
-            self.settle();
+        let likely = self.gather(threshold);
+        let staying = self.note_staying(likely, protect);
+        if self.len() - likely + staying >= min_keep {
+            self.exclude(likely, threshold);
         } else if !or_nothing {
-            self.keep_best_and_protected(protect, min_keep, &mut gone);
+            self.keep_best_and_protected(protect, min_keep);
         }
-        self.scratch.gone = gone;
         math::exp(log_limit)
     }
 
-    /// Keeps the best `min_keep` and the protected ids. The buffer is for those that go.
-    fn keep_best_and_protected(&mut self, protect: &[u32], min_keep: usize, gone: &mut Vec<u32>) {
+    /// Notes, with their places, which of the first `likely` that were gathered stay; returns how many.
+    fn note_staying(&mut self, likely: usize, protect: &[u32]) -> usize {
+        let ids = if let View::List(length) = self.view { &self.store.ids[..length] } else { &[] };
+        let Scratch { values, indices, risen: staying, .. } = &mut *self.scratch;
+        let (values, places) = (&values[..likely], &indices[..likely]);
+        let least = self.kernels.least(values);
+        let least = values.iter().position(|&x| x == least);
+        let protected = protect.iter().filter_map(|&id| {
+            let place = if ids.is_empty() { id } else { u32::try_from(ids.binary_search(&id).ok()?).ok()? };
+            places.binary_search(&place).ok()
+        });
+        staying.clear();
+        staying.extend(least.into_iter().chain(protected).map(|at| (places[at], values[at])));
+        staying.sort_unstable_by_key(|&(place, _)| place);
+        staying.dedup_by_key(|&mut (place, _)| place);
+        staying.len()
+    }
+
+    /// Removes the first `likely` that were gathered, which are those from `threshold` on, but for the noted ones.
+    fn exclude(&mut self, likely: usize, threshold: f32) {
+        let staying = std::mem::take(&mut self.scratch.risen);
+        if likely * FEW > self.places() {
+            let scores = self.owned();
+            for x in &mut *scores {
+                *x = if *x < threshold { *x } else { f32::NEG_INFINITY };
+            }
+            for &(place, score) in &staying {
+                scores[place as usize] = score;
+            }
+            self.scratch.stale.fill(true);
+        } else {
+            let mut gone = std::mem::take(&mut self.scratch.gone);
+            let stays = |place: &u32| staying.binary_search_by_key(place, |&(place, _)| place).is_ok();
+            let places = self.scratch.indices[..likely].iter().filter(|place| !stays(place));
+            gone.clear();
+            gone.extend(places.map(|&place| self.id(place as usize)));
+            self.ban(&gone);
+            self.scratch.gone = gone;
+        }
+        self.scratch.risen = staying;
+        self.settle();
+    }
+
+    /// Keeps the best `min_keep` and the protected ids.
+    fn keep_best_and_protected(&mut self, protect: &[u32], min_keep: usize) {
         let count = self.gather(f32::MIN);
         if min_keep >= count {
             return;
         }
+        let mut gone = std::mem::take(&mut self.scratch.gone);
         let Scratch { values, indices, .. } = &*self.scratch;
         gone.clear();
         gone.extend((0_u32..).take(count));
         gone.select_nth_unstable_by_key(min_keep, |&at| (descending(values[at as usize]), at));
         gone.drain(..min_keep);
-        for at in &mut *gone {
+        for at in &mut gone {
             *at = self.id(indices[*at as usize] as usize);
         }
         gone.retain(|id| !protect.contains(id));
-        self.ban(gone);
+        self.ban(&gone);
         self.settle();
+        self.scratch.gone = gone;
     }
 
     /// The least score that has at least the probability `e^log_limit`, within rounding; `None` if no candidate has it,
@@ -105,5 +146,46 @@ impl Candidates<'_> {
         self.carry_out();
         let below = log_limit + math::ln(MET) + self.log_mass();
         (below <= 0.0).then(|| ceil(f64::from(self.max) + self.temperature() * below))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    /// Few or nearly all, of the row or of a list: the least likely, of equals the first, stays, and the protected do. Many are not
+    /// changed one by one.
+    #[test]
+    fn likely_ones_are_removed_together() {
+        let length = 20_000_u16;
+        let row: Vec<f32> = (0..length).map(|at| f32::from(at % 1_000) / 100.0).collect();
+        let protect = [3, 3, 999, 1_500, 1_501, 19_999, 70_000];
+        for (above, listed) in [0_u16, 1, 500, 900, 998].into_iter().flat_map(|above| [(above, false), (above, true)]) {
+            let threshold = f32::from(above) / 100.0;
+            let lowest = if listed { 300 } else { 0 };
+            let expected: Vec<u32> = (0..length)
+                .filter(|&at| at % 1_000 >= lowest)
+                .filter(|&at| at % 1_000 < above || at == above.max(lowest) || protect.contains(&u32::from(at)))
+                .map(u32::from)
+                .collect();
+            for kernels in available() {
+                with_workspace(|workspace| {
+                    let mut candidates =
+                        Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                    if listed {
+                        let count = candidates.gather(3.0);
+                        candidates.adopt(count);
+                    }
+                    let log_limit = f64::from(threshold - 9.99) - candidates.log_mass();
+                    candidates.exclude_likely(log_limit, &protect, 1, false);
+                    let left: Vec<u32> = candidates.list().iter().map(|&(id, _)| id).collect();
+                    assert_eq!(expected, left, "from {threshold}");
+                    let changed = candidates.scratch.edits.list().len();
+                    assert!(changed * FEW <= row.len(), "{changed} changed one by one");
+                });
+            }
+        }
     }
 }

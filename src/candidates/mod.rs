@@ -11,6 +11,7 @@
 //! no vocabulary is sorted, unless the shape of its order is what a stage asks about (`prefix`).
 
 mod band;
+mod bound;
 mod bracket;
 mod changes;
 mod crossing;
@@ -30,6 +31,7 @@ mod radix;
 mod read;
 mod rewrite;
 mod sample;
+mod steepest;
 #[cfg(test)]
 mod tests;
 mod typical;
@@ -37,6 +39,7 @@ mod workspace;
 
 pub(crate) use cuts::MET;
 pub(crate) use mass::probabilities;
+pub(crate) use prefix::Verdict;
 pub(crate) use rewrite::{finite, scaled};
 pub(crate) use workspace::{Workspace, with_workspace};
 

@@ -107,7 +107,12 @@ impl Candidates<'_> {
     /// Gathers what is at least as large as the maxima of so many blocks, but not the many that equal the last of those; all, if
     /// there are not so many blocks. Leaves keys with weights, those of scores that were shifted if the total is of such.
     pub(super) fn heaviest(&mut self, parts: usize) -> Heavy {
-        let bound = if parts <= self.scratch.blocks.len() { self.block_bound(parts).without_ties() } else { f32::MIN };
+        let bound = if parts <= self.scratch.blocks.len() {
+            let bound = self.block_bound(parts);
+            self.raised(bound, parts).without_ties()
+        } else {
+            f32::MIN
+        };
         let count = self.gather(bound);
         self.weigh_gathered(count, self.total.and_then(|total| total.shift));
         let Scratch { values, floats, keys, .. } = &mut *self.scratch;
@@ -207,6 +212,20 @@ mod tests {
                 candidates.keep_mass(0.5, 1);
                 let left: Vec<_> = candidates.list().into_iter().map(|(id, _)| id as usize).collect();
                 assert!(left == nucleus(&row, 0.5), "{} left", left.len());
+            });
+        }
+    }
+
+    /// Of a row in order the best blocks are not gathered whole.
+    #[test]
+    fn the_heaviest_are_few_where_they_stand_side_by_side() {
+        let row: Vec<f32> = (0..60_000_u16).map(|at| f32::from(at) / 1_000.0).collect();
+        for kernels in available() {
+            with_workspace(|workspace| {
+                let mut candidates =
+                    Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                let heavy = candidates.heaviest(FEW_BLOCKS);
+                assert!((FEW_BLOCKS..=4 * FEW_BLOCKS).contains(&heavy.count), "{} gathered", heavy.count);
             });
         }
     }

@@ -1,59 +1,70 @@
 //! Questions that the best few candidates can answer.
 //!
 //! A cut by the shape of the sorted distribution needs a prefix of it, rarely all. The prefix is brought out by a bound on
-//! scores, as for the nucleus, sorted, and shown to the question; if that cannot be told yet, the bound is lowered. On a flat
-//! row it may come to all of them, so they are not compared: see `radix`.
+//! scores, as for the nucleus, sorted, and shown to the question; if that cannot be told yet, the bound is lowered as far as it
+//! asks. On a flat row it may come to all of them, so they are not compared: see `radix`.
 //!
 //! A question that only sums over the prefix needs no order within: `crossing` finds its end.
 
+use super::bound::Bound;
 use super::crossing::{Crossing, Question, Sums, add};
-use super::cuts::Bound;
 use super::{Candidates, Scratch};
+use crate::kernels::Base;
 
-/// The best candidates, best first.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ranked<'a> {
-    pub(crate) scores: &'a [f32],
-    /// Those of zero as well; nothing, if no weights were asked for.
-    pub(crate) weights: &'a [f32],
+/// The best candidates that a question is shown first.
+const FIRST: usize = 32;
+
+/// It is shown those that have an eighth of the weight, at least.
+const DEEPER: f64 = 8.0;
+
+/// All candidates are sorted if more than one in so many would be.
+const MANY: usize = 2;
+
+/// What the best candidates tell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Verdict {
+    /// So many of them stay.
+    Keep(usize),
+    /// That is not to be told without all that have this weight.
+    Need(f64),
 }
 
 impl Candidates<'_> {
-    /// Keeps as many of the best as `answer` says of a prefix of the candidates, best first, but no fewer than `fewest`. It is
-    /// asked again with a longer one while it says `None`; of all of them, which the second argument tells, it must answer.
+    /// Keeps as many of the best as `answer` says of the weights of a prefix of the candidates, best first, but no fewer than
+    /// `fewest`. It is asked again with a longer one while it needs that; of all of them, which the second argument tells, it
+    /// must answer.
     ///
     /// # Panics
     ///
     /// If it does not.
-    pub(crate) fn keep_settled(
-        &mut self,
-        weigh: bool,
-        fewest: usize,
-        answer: impl Fn(Ranked<'_>, bool) -> Option<usize>,
-    ) {
+    pub(crate) fn keep_settled(&mut self, fewest: usize, answer: impl Fn(&[f32], bool) -> Verdict) {
         self.carry_out();
-        let mut parts = 32;
+        let mut bound = self.bound_or_all(FIRST);
+        let mut lightest = 1.0;
         loop {
-            let (best, whole) = self.rank_best(parts, weigh);
-            if let Some(rank) = answer(best, whole) {
-                let rank = rank.max(fewest);
-                if rank >= best.scores.len() {
-                    return self.keep_best(rank);
+            let count = self.rank_down_to(bound);
+            let whole = bound.without_ties() == f32::MIN;
+            let best = self.weights_of_ranked(count);
+            let last = best.last().copied().map_or(0.0, f64::from);
+            match answer(best, whole) {
+                Verdict::Keep(rank) => return self.keep_of_ranked(count, rank.max(fewest)),
+                Verdict::Need(weight) => {
+                    assert!(!whole, "a question that all candidates cannot answer");
+                    // There may be none that are a little lighter.
+                    lightest = weight.min(last.min(lightest) / DEEPER);
+                    bound = self.bound_of_weight(lightest);
                 }
-                let last = best.scores[rank - 1];
-                let [above, reaching] = [last.next_up(), last].map(|last| best.scores.partition_point(|&x| x >= last));
-                return self.keep_down_to(last, rank - above, reaching > rank);
             }
-            assert!(!whole, "a question that all candidates cannot answer");
-            parts *= 8;
         }
     }
 
     /// The scores of the best, at most `count` of them, best first; without those that weigh nothing.
     pub(crate) fn best_weighty(&mut self, count: usize) -> &[f32] {
         self.carry_out();
-        let (Ranked { scores, weights }, _) = self.rank_best(count, true);
-        &scores[..weights.iter().take(count).take_while(|&&weight| weight > 0.0).count()]
+        let bound = self.bound_or_all(count);
+        let count = self.rank_down_to(bound).min(count);
+        let weighty = self.weights_of_ranked(count).iter().take_while(|&&weight| weight > 0.0).count();
+        &self.scratch.values[..weighty]
     }
 
     /// Keeps the longest prefix, best first, that `within` holds for, but no fewer than the `min_keep` best: it is asked about
@@ -92,22 +103,51 @@ impl Candidates<'_> {
         }
     }
 
-    /// At least the best `parts` candidates, those that equal the last of them without having been gathered; and whether these
-    /// are all.
-    fn rank_best(&mut self, parts: usize, weigh: bool) -> (Ranked<'_>, bool) {
-        let whole = self.all_at_once(parts);
-        let bound = if whole { Bound::NONE } else { self.bound(parts) };
+    /// A bound of the best `parts` candidates, or of all.
+    pub(super) fn bound_or_all(&mut self, parts: usize) -> Bound {
+        if self.all_at_once(parts) {
+            return Bound::NONE;
+        }
+        let bound = self.bound(parts);
+        self.raised(bound, parts)
+    }
+
+    /// A bound of all that have this weight, or of all.
+    fn bound_of_weight(&mut self, weight: f64) -> Bound {
+        if weight <= 0.0 || self.total().shift.is_some() {
+            return Bound::NONE;
+        }
+        let score = Base::new(self.temperature).score(weight, self.max);
+        let is_many = self.kernels.count(self.scores(), score) * MANY > self.places();
+        if is_many { Bound::NONE } else { Bound { score, ties: 0 } }
+    }
+
+    /// Leaves the scores of all candidates down to a bound, best first, in the scratch buffer, those that equal it without
+    /// having been gathered; returns how many these are.
+    pub(super) fn rank_down_to(&mut self, bound: Bound) -> usize {
         let above = self.gather(bound.without_ties());
         let Scratch { values, radix, .. } = &mut *self.scratch;
         radix.sort(&mut values[..above]);
         let count = above + bound.ties;
         values[above..count].fill(bound.score);
-        if weigh {
-            let total = self.total();
-            self.weigh_gathered(count, total.shift);
+        count
+    }
+
+    /// The weights of so many, also those of zero.
+    fn weights_of_ranked(&mut self, count: usize) -> &[f32] {
+        let total = self.total();
+        self.weigh_gathered(count, total.shift);
+        &self.scratch.floats[..count]
+    }
+
+    /// Keeps the best `rank`, of which `count` stand in the scratch buffer in order.
+    pub(super) fn keep_of_ranked(&mut self, count: usize, rank: usize) {
+        let best = &self.scratch.values[..count];
+        if rank >= count {
+            return self.keep_best(rank);
         }
-        let Scratch { values, floats, .. } = &*self.scratch;
-        let weights = if weigh { &floats[..count] } else { &[] };
-        (Ranked { scores: &values[..count], weights }, whole)
+        let last = best[rank - 1];
+        let [above, reaching] = [last.next_up(), last].map(|last| best.partition_point(|&x| x >= last));
+        self.keep_down_to(last, rank - above, reaching > rank);
     }
 }

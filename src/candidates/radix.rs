@@ -3,7 +3,8 @@
 //! What a cut reads off the sorted distribution may take all of a flat row, and comparing would then cost some seventeen
 //! steps a score. So the scores become integers that ascend as they descend, and those are sorted digit by digit, the lowest
 //! first: one read counts how often each value of each digit occurs, which tells where its keys begin; then each digit takes
-//! a read and a write, which leaves those of one value as they came. A digit that all have in common is passed over.
+//! a read and a write, which leaves those of one value as they came. A digit that all have in common is passed over, and so
+//! is a row in order: there keys of one value follow each other, each waiting for the one before.
 //!
 //! Equal scores stand side by side, which of them first is not told; nor is -0 from +0.
 
@@ -31,9 +32,11 @@ impl Radix {
     pub(super) fn sort(&mut self, scores: &mut [f32]) {
         self.keys.clear();
         self.keys.extend(scores.iter().map(|&x| descending(x)));
-        if scores.len() <= FEW {
+        if self.keys.is_sorted_by(|a, b| a >= b) {
+            self.keys.reverse();
+        } else if scores.len() <= FEW {
             self.keys.sort_unstable();
-        } else {
+        } else if !self.keys.is_sorted() {
             self.sort_keys();
         }
         for (x, &key) in scores.iter_mut().zip(&self.keys) {
@@ -117,6 +120,15 @@ mod tests {
             expected.sort_by(|a, b| b.partial_cmp(a).expect("no NaN"));
             radix.sort(&mut scores);
             assert_eq!(expected, scores, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_row_in_order_is_not_moved_digit_by_digit() {
+        for mut scores in [row(f32::from), row(|at| -f32::from(at)), row(|at| f32::from(at / 700))] {
+            let mut radix = Radix::default();
+            radix.sort(&mut scores);
+            assert!(scores.is_sorted_by(|a, b| a >= b) && radix.spare.is_empty());
         }
     }
 

@@ -7,11 +7,8 @@
 
 use super::crossing::{Crossing, Question, Sums, add};
 use super::edge::least_number;
-use super::{Candidates, MET, Scratch};
+use super::{BLOCK, Candidates, MET, Scratch, scores};
 use crate::math;
-
-/// Candidates that are looked at together.
-const SPAN: usize = 64;
 
 impl Candidates<'_> {
     /// Keeps those closest to the entropy whose mass is at least `p` (or exceeds it), but no fewer than `min_keep`; with
@@ -59,37 +56,87 @@ impl Candidates<'_> {
         last_surprise
     }
 
-    /// Keeps a range of scores; with `stay`, only so many of those that are not in the `certain` one, which is inside.
+    /// Keeps a range of scores; with `stay`, only the first so many of those that are not in the `certain` one, which is inside.
     fn keep_near(&mut self, all: [f32; 2], certain: [f32; 2], stay: Option<usize>) {
         if stay.is_none() && self.max < all[1] {
             return self.keep_at_least(all[0], 1);
         }
-        let count = self.gather_between(all);
-        let count = stay.map_or(count, |stay| self.drop_late(count, certain, stay));
+        let count = match stay {
+            None => self.gather_between(all),
+            Some(stay) => self.gather_first(all, certain, stay),
+        };
         self.adopt(count);
     }
 
-    /// Of the first `count` gathered, drops those outside of a range, but for the first `stay`; returns how many are left.
-    fn drop_late(&mut self, count: usize, [low, high]: [f32; 2], stay: usize) -> usize {
-        let Scratch { values, indices, .. } = &mut *self.scratch;
-        let is_outside = |x: f32| x < low || x >= high;
-        let (mut kept, mut outside) = (0, 0);
-        for start in (0..count).step_by(SPAN) {
-            let span = start..count.min(start + SPAN);
-            if values[span.clone()].iter().filter(|&&x| is_outside(x)).count() == 0 {
-                // Nearly always.
-                values.copy_within(span.clone(), kept);
-                indices.copy_within(span.clone(), kept);
-                kept += span.len();
-                continue;
+    /// Gathers a range of scores, but of those that are not in the `certain` one only the first `stay`.
+    fn gather_first(&mut self, all: [f32; 2], certain: [f32; 2], stay: usize) -> usize {
+        self.make_room();
+        let places = self.places();
+        let end = self.end_of_first(all, certain, stay);
+        // The rest of its block is looked at for itself: blocks begin where the row does.
+        let block = end.next_multiple_of(BLOCK).min(places);
+        let mut count = 0;
+        for (part, range) in [(0..end, all), (end..block, certain), (block..places, certain)] {
+            let Scratch { blocks, values, indices, .. } = &mut *self.scratch;
+            let row = scores(self.input, self.store, self.view).slice(part.clone());
+            let blocks = &blocks[part.start / BLOCK..];
+            let indices = &mut indices[count..];
+            let found = self.kernels.gather_between(row, blocks, range, &mut values[count..], indices);
+            #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
+            indices[..found].iter_mut().for_each(|place| *place += part.start as u32);
+            count += found;
+        }
+        count
+    }
+
+    /// The place behind the first `stay` scores that are in a range but not in the `certain` one.
+    fn end_of_first(&self, all: [f32; 2], certain: [f32; 2], mut stay: usize) -> usize {
+        let row = self.scores();
+        for start in (0..row.len()).step_by(BLOCK) {
+            let block = row.slice(start..row.len().min(start + BLOCK));
+            let from = |x| self.kernels.count(block, x);
+            // In a range that ends before it begins there is none.
+            let count = |[low, high]: [f32; 2]| from(low).saturating_sub(from(high));
+            let outside = count(all) - count(certain);
+            if outside >= stay {
+                let is_in = |x: f32, [low, high]: [f32; 2]| x >= low && x < high;
+                let mut outside = block.iter().zip(start..).filter(|&(x, _)| is_in(x, all) && !is_in(x, certain));
+                return outside.nth(stay - 1).map_or(row.len(), |(_, place)| place + 1);
             }
-            for at in span {
-                let x = values[at];
-                (values[kept], indices[kept]) = (x, indices[at]);
-                outside += usize::from(is_outside(x));
-                kept += usize::from(!is_outside(x) || outside <= stay);
+            stay -= outside;
+        }
+        row.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::{Sums, with_workspace};
+    use crate::kernels::available;
+
+    /// The last that stays is anywhere in a block, and in the last, which is short.
+    #[test]
+    fn of_those_as_far_the_first_stay() {
+        let row: Vec<f32> = (0..2_100_u16).map(|at| f32::from(at * 7 % 10)).collect();
+        for stay in 1..=630 {
+            let mut before = 0;
+            let mut expected = Vec::new();
+            for (id, &x) in (0..).zip(&row) {
+                let is_level = [3.0, 6.0, 7.0].contains(&x);
+                if [4.0, 5.0].contains(&x) || (is_level && before < stay) {
+                    expected.push((id, x));
+                }
+                before += usize::from(is_level);
+            }
+            for kernels in available() {
+                with_workspace(|workspace| {
+                    let mut candidates =
+                        Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                    candidates.keep_near([3.0, 8.0], [4.0, 6.0], Some(stay));
+                    assert_eq!(expected, candidates.list(), "{stay}");
+                });
             }
         }
-        kept
     }
 }
