@@ -81,8 +81,15 @@ impl Candidates<'_> {
     fn tell_once(&mut self, count: usize) -> Option<usize> {
         let Scratch { values, indices, .. } = &mut *self.scratch;
         let all = &mut values[..count];
+        // A few of many kinds are nearly all different.
+        let mut few: [u32; 2 * KINDS] = std::array::from_fn(|at| descending(all[at * count / (2 * KINDS)]));
+        if kinds_of(&mut few) > KINDS {
+            return None;
+        }
         let mut looked: [u32; LOOK] = std::array::from_fn(|at| descending(all[at * count / LOOK]));
-        looked.sort_unstable();
+        if kinds_of(&mut looked) > KINDS {
+            return None;
+        }
         let mut kinds = Kinds { list: [(0.0, 0); KINDS], count: 0, told: 0 };
         let mut high = f32::INFINITY;
         for kind in looked.chunk_by(|a, b| a == b) {
@@ -145,6 +152,12 @@ impl Candidates<'_> {
         let (near, far) = (octaves.edge(low) - 2.0 * question.slack, octaves.edge(high + 1) + 2.0 * question.slack);
         Some([near.max(0.0), far])
     }
+}
+
+/// How many kinds there are; leaves them in order.
+fn kinds_of(keys: &mut [u32]) -> usize {
+    keys.sort_unstable();
+    keys.chunk_by(|a, b| a == b).count()
 }
 
 /// Scores of few kinds, with how many there are of each.

@@ -48,7 +48,8 @@ impl Candidates<'_> {
             }
             let bound = self.bound(wanted);
             let count = self.gather_lowered(bound.score, NEAR * wanted, &lowered)?;
-            if count >= k {
+            // Above the least score there are all.
+            if count >= k || bound.score == f32::MIN {
                 return Some(count);
             }
         }
