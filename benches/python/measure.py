@@ -25,9 +25,9 @@ def race(entries: Mapping[str, Callable[[], Any]], rounds: int = 7) -> dict[str,
     """Seconds of a call, by entry."""
     single = {name: _timed(call, 1) for name, call in entries.items()}
     minima: dict[str, list[float]] = {name: [seconds] if seconds > ENDLESS else [] for name, seconds in single.items()}
-    for turn in range(rounds):
+    for number in range(rounds):
         for name, call in entries.items():
-            if single[name] <= ENDLESS and (turn < 3 or single[name] <= SLOW):
+            if single[name] <= ENDLESS and (number < 3 or single[name] <= SLOW):
                 minima[name].append(turn(call))
     return {name: statistics.median(found) for name, found in minima.items()}
 
