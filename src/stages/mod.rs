@@ -141,6 +141,8 @@ pub(crate) fn run(
             change(stage, setting, candidates)?;
             changed = true;
         } else {
+            // A penalty behind a cut is another one.
+            looked_up = false;
             cut(stage, setting, candidates);
         }
     }

@@ -83,14 +83,16 @@ fn most_seen(history: &History) -> usize {
     [repetition, frequency, presence].into_iter().flatten().map(|counts| counts.iter().len()).max().unwrap_or(0)
 }
 
-/// Looks up the penalties of those tokens alone that may be left by a cut which keeps no more than this. `false` if all that
-/// were seen have to be changed. The penalties stand side by side, and each [`lowers`].
+/// Looks up the first penalties, which stand side by side and each of which [`lowers`], for those tokens alone that may be left
+/// by a cut which keeps no more than this. `false` if all that were seen have to be changed.
 pub(super) fn look_up(setting: Setting<'_>, candidates: &mut Candidates<'_>, reach: Reach) -> bool {
     let Setting { params, plan, history, .. } = setting;
     if candidates.temperature() != 1.0 {
         candidates.write_temperature();
     }
-    let mut penalties = plan.soft.iter().filter_map(|&stage| Penalty::of(stage, params, history));
+    let first =
+        plan.soft.iter().skip_while(|stage| !STAGES.contains(stage)).take_while(|&&stage| lowers(stage, params));
+    let mut penalties = first.filter_map(|&stage| Penalty::of(stage, params, history));
     let penalties = [penalties.next(), penalties.next(), penalties.next()];
     let penalties = || penalties.iter().flatten();
     let lowered = |token, x| penalties().fold(x, |x, penalty| penalty.changed(token, x));

@@ -115,6 +115,23 @@ def test_penalties_of_long_histories(size: int) -> None:
         assert ours.sample(row) == theirs.sample(row), what
 
 
+@pytest.mark.parametrize("cut", [{"top_k": 5}, {"min_p": 0.3}, {"temperature": 0.0}])
+@pytest.mark.parametrize(
+    "second", [{"frequency_penalty": 5.0}, {"frequency_penalty": -5.0}, {"repetition_penalty": 0.5}]
+)
+def test_a_penalty_behind_a_cut_waits_for_it(cut: dict[str, Any], second: dict[str, Any]) -> None:
+    """It neither joins the one before nor is lost."""
+    row = np.random.default_rng(0).permutation(3000).astype(np.float32) / 100
+    first = ["presence", "temperature", "top_k", "min_p"]
+    order = [*first, *(stage for stage in profiles.SOFT if stage not in first)]
+    params = (
+        {"presence_penalty": 0.01, "presence_scope": "all", "frequency_scope": "all", "order": order} | cut | second
+    )
+    prompt = np.argsort(-row)[:600:2].tolist()
+    want = ReferenceSampler(params, prompt=prompt).process(row)
+    np.testing.assert_array_equal(Sampler(SamplingParams(**params), prompt).process(row), want)
+
+
 def test_what_is_impossible_weighs_nothing_however_hot() -> None:
     """At this temperature the least of all floats weighs a thousandth of a score of 0; here most of a row is -inf."""
     row = np.full(64 * 512, -np.inf, np.float32)
