@@ -113,8 +113,12 @@ impl Candidates<'_> {
 
     /// Keeps the scores of at least `threshold`, but no fewer than the `min_keep` best.
     pub(crate) fn keep_at_least(&mut self, threshold: f32, min_keep: usize) {
-        self.carry_out_cut();
         let threshold = threshold.min(self.max).max(f32::MIN);
+        if min_keep == 1 && self.floor == Floor::with_ties(threshold) {
+            // The read of the row has cut there.
+            return;
+        }
+        self.carry_out_cut();
         if min_keep > 1 {
             self.whole();
         }

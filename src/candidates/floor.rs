@@ -42,6 +42,14 @@ impl Floor {
         let blocks = blocks.min(self.end.div_ceil(BLOCK));
         (blocks, places.min(blocks * BLOCK))
     }
+
+    /// Whether a good part of the row is to be read for what is above.
+    pub(super) fn is_low(self, blocks: &[Block]) -> bool {
+        let (before, behind) = blocks.split_at(self.split(blocks.len(), 0).0);
+        let reaching = |blocks: &[Block], score| blocks.iter().filter(|block| block.max >= score).count();
+        let reached = reaching(before, self.score) + reaching(behind, self.score.next_up());
+        reached * FLAT > blocks.len()
+    }
 }
 
 impl Candidates<'_> {
@@ -57,22 +65,13 @@ impl Candidates<'_> {
     /// Keeps what is above the floor: carried out at once, unless it is much of a row.
     pub(super) fn cut(&mut self, floor: Floor) {
         self.floor = floor;
-        if !matches!(self.view, View::List(_)) && self.is_flat(floor) {
+        if !matches!(self.view, View::List(_)) && floor.is_low(&self.scratch.blocks) {
             self.whole();
             self.total = None;
         } else {
             let count = self.gather_noted();
             self.adopt(count);
         }
-    }
-
-    /// Whether a good part of the row is to be read for what is above a floor.
-    pub(super) fn is_flat(&self, floor: Floor) -> bool {
-        let blocks = &self.scratch.blocks;
-        let (before, behind) = blocks.split_at(floor.split(blocks.len(), 0).0);
-        let reaching = |blocks: &[Block], score| blocks.iter().filter(|block| block.max >= score).count();
-        let reached = reaching(before, floor.score) + reaching(behind, floor.score.next_up());
-        reached * FLAT > blocks.len()
     }
 
     /// Carries out a cut that was only noted.

@@ -32,7 +32,7 @@ impl Candidates<'_> {
         let Some(count) = self.best_lowered(1, &lowered) else { return false };
         let best = self.scratch.values[..count].iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let threshold = threshold(best);
-        if self.is_flat(Floor::with_ties(threshold)) {
+        if Floor::with_ties(threshold).is_low(&self.scratch.blocks) {
             return false;
         }
         self.gather_lowered(threshold, most, lowered).map(|count| self.adopt(count)).is_some()

@@ -48,7 +48,7 @@ use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
 use crate::scores::Scores;
 use floor::Floor;
 use mass::{Precision, Total, join};
-use read::{Read, read_for_draw};
+use read::{Read, read_above, read_for_draw};
 use workspace::{Scratch, Store, grow};
 
 /// What the first read of a row sums, at which temperature.
@@ -63,6 +63,12 @@ pub(crate) enum Sums<'m> {
     Later,
     /// As good as a draw needs.
     Draw(f64),
+    /// The same, of the scores that are at least the largest plus a distance, which alone are kept. If they are few, nothing is
+    /// summed, and all are kept.
+    Above {
+        distance: f64,
+        temperature: f64,
+    },
     /// Those of all blocks.
     Exact(f64),
 }
@@ -108,7 +114,7 @@ impl<'a> Candidates<'a> {
     ) -> Result<Self, Error> {
         let Workspace { store, scratch } = workspace;
         scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
-        let blocks = &mut scratch.blocks;
+        let (blocks, mut floor) = (&mut scratch.blocks, Floor::NONE);
         let (nan, summed) = match sums {
             Sums::None | Sums::Later => (kernels.scan(row, blocks), None),
             Sums::Copied | Sums::Masked(_) => {
@@ -120,18 +126,23 @@ impl<'a> Candidates<'a> {
                 let Read { nan, precision } = read_for_draw(kernels, row, Base::new(temperature), blocks);
                 (nan, Some((temperature, precision)))
             }
+            Sums::Above { distance, temperature } => {
+                let nan;
+                (nan, floor) = read_above(kernels, row, distance, Base::new(temperature), scratch);
+                (nan, (floor != Floor::NONE).then_some((temperature, Precision::Rough)))
+            }
             Sums::Exact(temperature) => {
                 (kernels.mass(row, Base::new(temperature), blocks), Some((temperature, Precision::Exact)))
             }
         };
-        let max = checked_max(row, blocks, nan)?;
+        let max = checked_max(row, &scratch.blocks, nan)?;
         let mut this = Self {
             kernels,
             input: row,
             store,
             scratch,
             view: View::Input,
-            floor: Floor::NONE,
+            floor,
             temperature: 1.0,
             max,
             total: None,
@@ -163,7 +174,6 @@ impl<'a> Candidates<'a> {
 
     /// Scores are divided by it before they are exponentiated. Above zero.
     pub(crate) fn set_temperature(&mut self, temperature: f64) {
-        self.carry_out_cut();
         if self.temperature.to_bits() != temperature.to_bits() {
             self.temperature = temperature;
             self.total = None;

@@ -2,11 +2,17 @@
 //!
 //! It is summed from its beginning on, until it looks as if a few blocks held nearly all of its mass. The others are then
 //! estimated, and in the end what is heavy is summed: if it was a wrong guess, all.
+//!
+//! Where a share of the best one's probability cuts it first, only what is above weighs anything. If the beginning of the row
+//! looks as if that was much, it is gathered as the row comes, a little too much of it, and summed in the end. So exponentials
+//! are those of a tenth of a flat row instead of all.
 
 use super::estimate::{LIGHT, LONG, few, split};
+use super::floor::Floor;
 use super::mass::{Precision, Total, power};
-use super::{BLOCK, Candidates};
-use crate::kernels::{Base, Block, ESTIMATE, Kernels};
+use super::workspace::{Scratch, grow};
+use super::{BLOCK, Candidates, LANES, largest};
+use crate::kernels::{Base, Block, ESTIMATE, Kernels, Part, ceil};
 use crate::scores::Scores;
 
 /// Blocks that are summed before the row is looked at, and between looks.
@@ -52,6 +58,40 @@ pub(super) fn read_for_draw(kernels: &Kernels, row: Scores<'_>, base: Base, bloc
         }
     }
     Read { nan, precision: Precision::Rough }
+}
+
+/// Reads a row of which those scores are wanted that are at least the largest plus a distance, which is negative. If they look
+/// like many, they are gathered meanwhile, and sums are theirs alone. Returns whether a score is NaN, and the floor under
+/// what was summed, or none.
+pub(super) fn read_above(
+    kernels: &Kernels,
+    row: Scores<'_>,
+    distance: f64,
+    base: Base,
+    scratch: &mut Scratch,
+) -> (bool, Floor) {
+    let Scratch { blocks, parts, values, .. } = scratch;
+    let floor = |blocks: &[Block]| Floor::with_ties(ceil(f64::from(largest(blocks)) + distance));
+    let segment = SEGMENT.min(blocks.len());
+    let (first, others) = blocks.split_at_mut(segment);
+    let (start, end) = (row.len().min(first.len() * BLOCK), row.len());
+    let nan = kernels.scan(row.slice(0..start), first);
+    if !floor(first).is_low(first) {
+        return (kernels.scan(row.slice(start..end), others) || nan, Floor::NONE);
+    }
+    parts.resize(blocks.len(), Part::default());
+    grow(values, row.len() + LANES);
+    // From the first on: what was read is near.
+    let nan = kernels.scan_above(row, distance, blocks, parts, values);
+    let (max, floor) = (largest(blocks), floor(blocks));
+    if nan || !max.is_finite() || !base.covers(max) || !floor.is_low(blocks) {
+        return (nan, Floor::NONE);
+    }
+    for block in &mut *blocks {
+        (block.exponent, block.sum) = (base.exponent(max), 0.0);
+    }
+    kernels.add_inside(&*values, base, max, floor.score, parts, blocks);
+    (nan, floor)
 }
 
 /// Of some blocks, the sum and the largest sum, relative to two to the power of `exponent`.
@@ -104,6 +144,43 @@ mod tests {
     use super::*;
     use crate::candidates::{Sums, with_workspace};
     use crate::kernels::available;
+
+    /// What a share of the best leaves of flat rows and others, with the best ones early or late, and of rows that cannot be weighed
+    /// as they stand: as its definition says, and with the sum of all weights by another read.
+    #[test]
+    fn what_is_read_above_a_share_is_what_it_leaves() {
+        let noise = |at: usize| f32::from(u16::try_from(at * 40_503 % 8_191).unwrap()) / 2_048.0;
+        let lifted: [fn(usize) -> f32; 6] = [
+            |_| 0.0,
+            |at| f32::from(at == 39_000) * 2.0,
+            |at| if at < 20_000 { -9.0 } else { 0.0 },
+            |at| f32::from(at == 39_000) * 30.0,
+            |at| f32::from(at == 3) * 30.0,
+            |_| 1e6,
+        ];
+        for (lift, flat) in lifted.into_iter().zip([true, true, true, false, false, false]) {
+            let row: Vec<_> = (0..40_000).map(|at| noise(at) + lift(at)).collect();
+            for (kernels, [distance, temperature]) in
+                available().flat_map(|k| [[-3.0, 1.0], [-0.7, 0.6]].map(|x| (k, x)))
+            {
+                with_workspace(|workspace| {
+                    let sums = Sums::Above { distance, temperature };
+                    let mut candidates = Candidates::new(kernels, (&row).into(), workspace, sums).expect("good scores");
+                    let summed = candidates.total.is_some();
+                    assert!(if distance == -3.0 { flat == summed } else { flat || !summed });
+                    let threshold = f64::from(candidates.max()) + distance;
+                    candidates.keep_at_least(ceil(threshold), 1);
+                    candidates.set_temperature(temperature);
+                    let quick = candidates.total;
+                    assert_eq!(summed, quick.is_some(), "the cut forgets the sum");
+                    let kept = (0..).zip(row.iter().copied()).filter(|&(_, x)| f64::from(x) >= threshold);
+                    assert_eq!(kept.collect::<Vec<(u32, f32)>>(), candidates.list());
+                    let exact = candidates.total();
+                    assert!(quick.is_none_or(|quick| (quick.sum - exact.sum).abs() <= quick.doubt(1.0, 0.0)));
+                });
+            }
+        }
+    }
 
     /// Flat, with a few scores above all others early, late and everywhere, with parts that are impossible, near and far from
     /// zero; long rows and short ones.

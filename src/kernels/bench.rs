@@ -4,8 +4,9 @@ use super::{BLOCK, Base, Block, Bracket, Kernels, LANES, Part};
 use crate::scores::Scores;
 
 /// What can be run.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 12] = [
     "scan",
+    "scan_above",
     "lane_maxima",
     "mass",
     "mass_out",
@@ -64,6 +65,9 @@ impl Bench {
         let (base, near) = (Base::new(1.0), *max - NEAR);
         match name {
             "scan" => *found = usize::from(kernels.scan(row, blocks)),
+            "scan_above" => {
+                *found = usize::from(kernels.scan_above(row, (-NEAR).into(), blocks, parts, out));
+            }
             "lane_maxima" => kernels.lane_maxima(row, BLOCK, &[], maxima),
             "mass" => *found = usize::from(kernels.mass(row, base, blocks)),
             "mass_out" => *found = usize::from(kernels.mass_out(row, base, blocks, &mut out[..row.len()])),
@@ -86,7 +90,7 @@ impl Bench {
     pub fn answer(&self, name: &str) -> f64 {
         let largest = |xs: &mut dyn Iterator<Item = f32>| f64::from(xs.fold(f32::NEG_INFINITY, f32::max));
         match name {
-            "scan" => largest(&mut self.blocks.iter().map(|block| block.max)),
+            "scan" | "scan_above" => largest(&mut self.blocks.iter().map(|block| block.max)),
             "lane_maxima" => largest(&mut self.maxima.iter().copied()),
             "multiply" => self.out.iter().map(|&x| f64::from(x).exp()).sum(),
             "mass" | "mass_out" | "mass_from" | "estimate" | "bracket" => {

@@ -184,6 +184,7 @@ macro_rules! readers {
 
 readers! {
     fn scan(blocks: &mut [Block]) -> bool;
+    fn scan_above(distance: f64, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]) -> bool;
     fn scan_copy(mask: Option<&[u32]>, out: &mut [f32], blocks: &mut [Block]) -> bool;
     fn rescan(except: &[u32], stale: &[u32], blocks: &mut [Block]);
     fn lane_maxima(span: usize, except: &[u32], maxima: &mut [f32]);

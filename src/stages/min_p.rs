@@ -19,5 +19,10 @@ pub(super) fn threshold(max: f32, p: f64, temperature: f64) -> f32 {
 }
 
 fn exact(max: f32, p: f64, temperature: f64) -> f64 {
-    f64::from(max) + temperature * math::ln(p * MET)
+    f64::from(max) + distance(p, temperature)
+}
+
+/// How far below the best a score may be, as a number below zero.
+pub(super) fn distance(p: f64, temperature: f64) -> f64 {
+    temperature * math::ln(p * MET)
 }

@@ -88,6 +88,7 @@ impl<'a> Setting<'a> {
             (Some(mask), _) if !observed => Sums::Masked(mask),
             (Some(_), _) => Sums::Copied,
             _ if self.params.allowed_ids.is_some() => Sums::None,
+            (_, Sums::Above { .. }) if observed || Stage::hard().any(|rule| self.active(rule)) => Sums::None,
             (_, Sums::Later | Sums::Draw(_) | Sums::Exact(_)) if Stage::hard().any(|rule| self.active(rule)) => {
                 Sums::Copied
             }

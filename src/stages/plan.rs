@@ -1,5 +1,6 @@
 //! Which soft stages run, in which order: worked out once, walked for every token.
 
+use super::min_p;
 use super::penalties::{self, Reach};
 use super::policy::Policy;
 use crate::candidates::Sums;
@@ -127,18 +128,23 @@ fn sums(params: &Params, soft: &[Stage]) -> Sums<'static> {
     match unchanged_sums(params, rest) {
         _ if edits.contains(&Stage::Custom) => Sums::Copied,
         Sums::Later | Sums::Draw(_) | Sums::Exact(_) if !edits.is_empty() => Sums::Copied,
+        Sums::Above { .. } if !edits.is_empty() => Sums::None,
         sums => sums,
     }
 }
 
 fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums<'static> {
     let mut temperature = 1.0;
-    for &stage in soft {
+    for (at, &stage) in soft.iter().enumerate() {
         match stage {
             Stage::Temperature if params.temperature == 0.0 => return Sums::None,
             Stage::Temperature if params.dynatemp_range.is_some() => return Sums::Exact(temperature),
             Stage::Temperature if params.smoothing_factor.is_some() => return Sums::Copied,
             Stage::Temperature => temperature = params.temperature,
+            Stage::MinP if params.min_keep == 1 && at + 1 == soft.len() => {
+                let distance = params.min_p.map_or(0.0, |p| min_p::distance(p, temperature));
+                return Sums::Above { distance, temperature };
+            }
             Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return Sums::None,
             Stage::TopP => return Sums::Later,
             _ if stage.kind() == Kind::Edit => return Sums::Copied,
@@ -151,6 +157,31 @@ fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_that_is_cut_last_is_read_for() {
+        let with = |change: fn(&mut Params)| {
+            let mut params = Params { temperature: 0.7, min_p: Some(0.1), ..Params::default() };
+            change(&mut params);
+            Plan::new(&params).sums()
+        };
+        let Sums::Above { distance, temperature } = with(|_| {}) else { panic!("no sums of what is above") };
+        assert!((distance + 0.7 * std::f64::consts::LN_10).abs() < 1e-5 && temperature == 0.7, "{distance}");
+        let others: [fn(&mut Params); 7] = [
+            |params| params.min_keep = 2,
+            |params| params.top_k = Some(40),
+            |params| params.presence_penalty = Some(1.0),
+            |params| params.xtc_probability = Some(0.5),
+            |params| params.adaptive_target = Some(0.5),
+            |params| params.temperature = 0.0,
+            |params| {
+                let soft = Stage::soft().filter(|&stage| stage != Stage::MinP);
+                params.order = Some([Stage::MinP].into_iter().chain(soft).collect());
+            },
+        ];
+        assert!(others.iter().all(|&change| matches!(with(change), Sums::None)));
+        assert!(matches!(with(|params| params.dynatemp_range = Some(0.2)), Sums::Exact(1.0)));
+    }
 
     #[test]
     fn penalties_are_looked_up_where_they_only_lower_and_few_are_kept() {

@@ -40,14 +40,17 @@ macro_rules! kernels {
 
         const fn readers<E: Element>() -> Readers<E> {
             Readers {
-                scan, scan_copy, rescan, lane_maxima, mass, mass_rough, mass_estimate, mass_out, mass_from, mass_from_rough, estimate, bracket,
-                bracket_exact, add_inside, band, weights, moment, spread, least, gather, gather_between, position, count, shift,
+                scan, scan_above, scan_copy, rescan, lane_maxima, mass, mass_rough, mass_estimate, mass_out, mass_from,
+                mass_from_rough, estimate, bracket, bracket_exact, add_inside, band, weights, moment, spread, least, gather, gather_between, position, count, shift,
                 subtract, copy,
             }
         }
 
         $crate::kernels::arch::kernels! { @instantiate $token, ($($features)?),
             fn scan<E>(xs: &[E], blocks: &mut [Block]) -> bool = generic::scan::scan;
+            fn scan_above<E>(
+                xs: &[E], distance: f64, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]
+            ) -> bool = generic::above::scan_above;
             fn scan_copy<E>(xs: &[E], mask: Option<&[u32]>, out: &mut [f32], blocks: &mut [Block]) -> bool
                 = generic::scan::scan_copy;
             fn rescan<E>(xs: &[E], except: &[u32], stale: &[u32], blocks: &mut [Block]) -> ()

@@ -19,6 +19,7 @@
 
 use half::{bf16, f16};
 
+pub(super) mod above;
 pub(super) mod band;
 pub(super) mod bracket;
 mod element;

@@ -1,5 +1,6 @@
 //! One suite over every instruction set that this machine has: right against plain `f64`, and equal to the last bit.
 
+mod above;
 mod mass;
 mod nan;
 

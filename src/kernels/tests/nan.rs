@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 
 use super::noise;
-use crate::kernels::{BLOCK, Base, Block, Kernels, available};
+use crate::kernels::{BLOCK, Base, Block, Kernels, LANES, Part, available};
 use crate::scores::Scores;
 
 #[test]
@@ -12,6 +12,9 @@ fn nan_is_seen_at_every_place() {
         let check = |xs: Scores<'_>, at: usize| {
             let mut blocks = vec![Block::default(); xs.len().div_ceil(BLOCK)];
             assert!(kernels.scan(xs, &mut blocks), "{} misses {at} of {}", kernels.name, xs.len());
+            let (mut parts, mut values) = (vec![Part::default(); blocks.len()], vec![0.0; xs.len() + LANES]);
+            let seen = kernels.scan_above(xs, -1.0, &mut blocks, &mut parts, &mut values);
+            assert!(seen, "{} misses {at} of {}", kernels.name, xs.len());
             for mass in [Kernels::mass, Kernels::mass_rough, Kernels::mass_estimate] {
                 let seen = mass(kernels, xs, Base::new(1.0), &mut blocks);
                 assert!(seen, "{} misses {at} of {}", kernels.name, xs.len());
