@@ -132,6 +132,21 @@ def test_a_penalty_behind_a_cut_waits_for_it(cut: dict[str, Any], second: dict[s
     np.testing.assert_array_equal(Sampler(SamplingParams(**params), prompt).process(row), want)
 
 
+@pytest.mark.parametrize("first", ["temperature", "presence"])
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+@pytest.mark.parametrize("cut", [{"top_k": 5}, {"min_p": 0.3}])
+def test_penalties_before_and_behind_a_temperature(cut: dict[str, Any], temperature: float, first: str) -> None:
+    """Behind it they take from scores that it has divided; a cut behind both goes by what is left."""
+    rng = np.random.default_rng(0)
+    row = (rng.normal(0, 1, 100_000) + 12 * (rng.random(100_000) < 2e-4)).astype(np.float32)
+    order = [first, *(stage for stage in ("temperature", "presence") if stage != first)]
+    order += [stage for stage in profiles.SOFT if stage not in order]
+    params = {"presence_penalty": 0.7, "presence_scope": "all", "temperature": temperature, "order": order} | cut
+    prompt = np.argsort(-row)[:600:2].tolist()
+    want = ReferenceSampler(params, prompt=prompt).process(row)
+    np.testing.assert_array_equal(Sampler(SamplingParams(**params), prompt).process(row), want)
+
+
 def test_what_is_impossible_weighs_nothing_however_hot() -> None:
     """At this temperature the least of all floats weighs a thousandth of a score of 0; here most of a row is -inf."""
     row = np.full(64 * 512, -np.inf, np.float32)
