@@ -3,8 +3,9 @@
 //! Adding, removing and asking cost the same whatever the bag holds. Most bags of an index hold one token, so that one
 //! takes no memory of its own.
 //!
-//! The hash is a multiplication, as a penalty asks for each of its candidates. It can be foreseen, but a vocabulary has too
-//! few tokens for many of them to meet in one place.
+//! The hash is a multiplication, as a penalty asks for each of its candidates. It can be foreseen. Of a vocabulary no more than
+//! some hundred tokens can meet in one place, but a caller may say other ids as well: of all that 32 bits hold tens of
+//! thousands can, and to add those takes seconds. Who takes ids from strangers has to refuse what is beyond the vocabulary.
 
 use rustc_hash::FxHashMap;
 
