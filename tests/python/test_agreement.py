@@ -147,6 +147,16 @@ def test_penalties_before_and_behind_a_temperature(cut: dict[str, Any], temperat
     np.testing.assert_array_equal(Sampler(SamplingParams(**params), prompt).process(row), want)
 
 
+def test_penalties_see_what_has_changed_before() -> None:
+    """A score that a bias has raised above its neighbours, of a row that a mask had copied."""
+    row = np.random.default_rng(0).normal(0, 1, 100_000).astype(np.float32)
+    params = {"presence_penalty": 0.7, "presence_scope": "all", "top_k": 5, "logit_bias": {31_415: 30.0}}
+    prompt, mask = np.argsort(-row)[:600:2].tolist(), np.full(3_125, 0xFFFF_FFFF, np.uint32)
+    want = ReferenceSampler(params, prompt=prompt).process(row, mask=mask)
+    assert want[31_415] > 20
+    np.testing.assert_array_equal(Sampler(SamplingParams(**params), prompt).process(row, mask=mask), want)
+
+
 def test_what_is_impossible_weighs_nothing_however_hot() -> None:
     """At this temperature the least of all floats weighs a thousandth of a score of 0; here most of a row is -inf."""
     row = np.full(64 * 512, -np.inf, np.float32)
