@@ -30,6 +30,15 @@ struct Prefix {
     above: f64,
 }
 
+/// What is left inside a bracket.
+struct Left {
+    count: usize,
+    /// Whether these are too many to be selected from, and all the same.
+    are_equal: bool,
+    /// The mass of all that is better.
+    better: f64,
+}
+
 impl Prefix {
     /// By how much `share · total - edge.before` may be wrong: what is better inside was summed once more, with an error of its
     /// own.
@@ -92,10 +101,10 @@ impl Candidates<'_> {
     fn prefix_inside(&mut self, bracket: Bracket, total: Total, p: f64) -> Option<Prefix> {
         let base = Base::new(self.temperature);
         let needed = p * total.sum * MET;
-        let (count, better) = self.narrow(bracket, needed, total.precision)?;
+        let Left { count, are_equal, better } = self.narrow(bracket, needed, total.precision)?;
         let Scratch { parts, floats, shifted, keys, .. } = &mut *self.scratch;
         let (above, left) = (above(parts), &shifted[..count]);
-        if count > LAST && are_equal(self.kernels, left) {
+        if are_equal {
             let (threshold, mut weight) = (left[0], [0.0]);
             self.kernels.weights(&[threshold], base, self.max, &mut weight);
             let edge = repeated(weight[0], count, better, needed)?;
@@ -114,8 +123,8 @@ impl Candidates<'_> {
     }
 
     /// Narrows a bracket until few are inside, or all of those are equal, or most of them do not part. Leaves them in
-    /// `shifted`; returns how many, and the mass of all that is better. `None` if what is `needed` is not reached inside.
-    fn narrow(&mut self, mut bracket: Bracket, needed: f64, precision: Precision) -> Option<(usize, f64)> {
+    /// `shifted`. `None` if what is `needed` is not reached inside.
+    fn narrow(&mut self, mut bracket: Bracket, needed: f64, precision: Precision) -> Option<Left> {
         let base = Base::new(self.temperature);
         let Scratch { parts, inner, inner_parts, values, floats, shifted, narrowed, .. } = &mut *self.scratch;
         let mut better = above(parts);
@@ -124,11 +133,12 @@ impl Candidates<'_> {
         for buffer in [&mut *shifted, &mut *narrowed] {
             grow(buffer, left.len() + LANES);
         }
-        let is_narrow = |left: &[f32]| left.len() <= LAST || are_equal(self.kernels, left);
-        if is_narrow(left) {
+        let are_many_equal = |left: &[f32]| left.len() > LAST && are_equal(self.kernels, left);
+        let mut are_equal = are_many_equal(left);
+        if are_equal || left.len() <= LAST {
             shifted[..left.len()].copy_from_slice(left);
         }
-        while better < needed && !is_narrow(left) {
+        while better < needed && !are_equal && left.len() > LAST {
             let sample = Sample { kernels: self.kernels, base, max: self.max, floats };
             let mut range = [0.0; 2];
             self.kernels.weights(&[bracket.high.min(self.max), bracket.low], base, self.max, &mut range);
@@ -142,12 +152,13 @@ impl Candidates<'_> {
             let (before, narrower) = (left.len(), count(inner_parts));
             std::mem::swap(shifted, narrowed);
             left = &shifted[..narrower];
+            are_equal = are_many_equal(left);
             // Equal scores stay together, however narrow the bracket is.
             if narrower > before / 2 {
                 break;
             }
         }
-        (better < needed).then_some((left.len(), better))
+        (better < needed).then_some(Left { count: left.len(), are_equal, better })
     }
 
     /// Notes a cut that is inside the bracket: the blocks' sums are those above the bracket and what is left inside.
