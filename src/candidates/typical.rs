@@ -22,10 +22,9 @@ impl Candidates<'_> {
         let adds = |[mass, _, count]: [f64; 3]| [mass, count];
         let short = |[mass, count]: Sums| count < min_keep || if exceed { mass <= goal } else { mass < goal };
         let question = Question { max: self.max.into(), center, slack, weightless: true, adds, short };
-        let Crossing { distance: last, before, gathered, times } = self.crossing(&question);
-        let (near, far) = (last - slack, last + slack);
-        let (all, certain) = (question.nearer(far.next_up()), question.nearer(near));
-        let last_surprise = last / self.temperature;
+        let crossing = self.crossing(&question);
+        let Crossing { distance: last, before, times, .. } = crossing;
+        let (all, certain) = (question.nearer((last + slack).next_up()), question.nearer(last - slack));
         if times > 1 {
             // All that are level are equal.
             let one = self.scratch.tied[0];
@@ -37,8 +36,22 @@ impl Candidates<'_> {
             } else {
                 self.keep_near(all, certain, (stay < times).then_some(stay));
             }
-            return last_surprise;
+        } else {
+            let stay = if ties { None } else { self.needed_of_level(&question, crossing) };
+            self.keep_near(all, certain, stay);
         }
+        last / self.temperature
+    }
+
+    /// How many it takes of those that are as far as the last one within rounding, of which the lower ids come first; `None` if
+    /// all.
+    fn needed_of_level<A, S>(&mut self, question: &Question<A, S>, crossing: Crossing) -> Option<usize>
+    where
+        A: Fn([f64; 3]) -> Sums,
+        S: Fn(Sums) -> bool,
+    {
+        let Crossing { distance: last, before, gathered, .. } = crossing;
+        let (near, far) = (last - question.slack, last + question.slack);
         let Scratch { values, floats, tied: level, .. } = &mut *self.scratch;
         let items = values[..gathered].iter().zip(&*floats).map(|pair| question.item(pair));
         let distance = |key: u64| f64::from_bits(key);
@@ -49,11 +62,9 @@ impl Candidates<'_> {
         let mut sums = nearer.fold(before, |[mass, count], item| [mass - f64::from(item.weight), count - 1.0]);
         let stay = level.iter().position(|&item| {
             sums = add(sums, question.added_by(item));
-            !short(sums)
+            !(question.short)(sums)
         });
-        let stay = stay.map(|stay| stay + 1).filter(|&stay| !ties && stay < level.len());
-        self.keep_near(all, certain, stay);
-        last_surprise
+        stay.map(|stay| stay + 1).filter(|&stay| stay < level.len())
     }
 
     /// Keeps a range of scores; with `stay`, only the first so many of those that are not in the `certain` one, which is inside.
