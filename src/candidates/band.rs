@@ -5,8 +5,9 @@
 //! among which `crossing` then selects; where scores are rounded, these are many of few kinds, each of which is told once. What
 //! the sample says is only a guess: if the limit is not crossed there after all, nothing is lost but time.
 
+mod kinds;
+
 use super::crossing::{Bins, Crossing, FEW, Heavy, Item, Question, Sums, WEIGHTY, add};
-use super::cuts::{ascending, descending};
 use super::edge::spread_sum;
 use super::mass::Total;
 use super::sample::{CONFIDENCE, SAMPLE, take};
@@ -24,10 +25,6 @@ const HALVINGS: u32 = 10;
 
 /// Where more than one in so many candidates is heavy, nothing is to be saved.
 const HEAVY: usize = 8;
-
-/// Scores that are looked at for how many kinds there are of them, and the most kinds that are told once each.
-const LOOK: usize = 1024;
-const KINDS: usize = 64;
 
 impl Candidates<'_> {
     /// [`Self::crossing`], if a sample tells where. The scores are not shifted for their weights, or it is `None`.
@@ -47,11 +44,7 @@ impl Candidates<'_> {
         }
         let [near, far] = self.likely_crossed(question, total, heavy)?;
         let band = Band { core: question.nearer(near), all: question.nearer(far) };
-        let base = Base::new(self.temperature);
-        let row = scores(self.input, self.store, self.view);
-        grow(&mut self.scratch.values, places + LANES);
-        let Near { count, mass, moment, doubtful } =
-            self.kernels.band(row, base, self.max, band, &mut self.scratch.values);
+        let Near { count, mass, moment, doubtful } = self.read_band(band);
         #[expect(clippy::cast_precision_loss, reason = "a vocabulary fits 32 bits")]
         let before = (question.adds)([mass, moment, count as f64]);
         if count > 0 && !(question.short)(before) {
@@ -76,35 +69,12 @@ impl Candidates<'_> {
         known.then_some(Crossing { distance, before, gathered: told, times: tied[0].times as usize })
     }
 
-    /// If the first `count` scratch values are of few kinds, puts one of each in front, and how many there are of it into the
-    /// indices; returns how many kinds there are.
-    fn tell_once(&mut self, count: usize) -> Option<usize> {
-        let Scratch { values, indices, .. } = &mut *self.scratch;
-        let all = &mut values[..count];
-        // A few of many kinds are nearly all different.
-        let mut few: [u32; 2 * KINDS] = std::array::from_fn(|at| descending(all[at * count / (2 * KINDS)]));
-        if kinds_of(&mut few) > KINDS {
-            return None;
-        }
-        let mut looked: [u32; LOOK] = std::array::from_fn(|at| descending(all[at * count / LOOK]));
-        if kinds_of(&mut looked) > KINDS {
-            return None;
-        }
-        let mut kinds = Kinds { list: [(0.0, 0); KINDS], count: 0, told: 0 };
-        let mut high = f32::INFINITY;
-        for kind in looked.chunk_by(|a, b| a == b) {
-            let score = ascending(kind[0]);
-            let [above, reaching] = [score.next_up(), score].map(|x| self.kernels.count(&*all, x));
-            kinds.add_rare(all, [score.next_up(), high], above)?;
-            kinds.add(score, reaching - above)?;
-            high = score;
-        }
-        kinds.add_rare(all, [f32::MIN, high], count)?;
-        grow(indices, kinds.count);
-        for (&(score, times), (value, number)) in kinds.list[..kinds.count].iter().zip(all.iter_mut().zip(indices)) {
-            (*value, *number) = (score, times);
-        }
-        Some(kinds.count)
+    /// Sums over the core of a band; what of it is not in the core comes into the scratch values.
+    fn read_band(&mut self, band: Band) -> Near {
+        let row = scores(self.input, self.store, self.view);
+        let values = &mut self.scratch.values;
+        grow(values, row.len() + LANES);
+        self.kernels.band(row, Base::new(self.temperature), self.max, band, values)
     }
 
     /// Two distances between which the limit is likely crossed, by what is heavy and a sample of the others.
@@ -113,21 +83,13 @@ impl Candidates<'_> {
         A: Fn([f64; 3]) -> Sums,
         S: Fn(Sums) -> bool,
     {
-        let row = scores(self.input, self.store, self.view);
+        self.sample_below(heavy.bound);
         let Scratch { values, floats, shifted, narrowed, octaves, .. } = &mut *self.scratch;
+        let (sample, weights) = (&shifted[..SAMPLE], &narrowed[..SAMPLE]);
         let mut octaves = Octaves::up_to(question.center.abs() + WEIGHTY * self.temperature, octaves);
         for pair in values[..heavy.count].iter().zip(&*floats) {
             octaves.add(question.item(pair), question, 1.0);
         }
-        for buffer in [&mut *shifted, &mut *narrowed] {
-            grow(buffer, SAMPLE);
-        }
-        let (sample, weights) = (&mut shifted[..SAMPLE], &mut narrowed[..SAMPLE]);
-        take(self.kernels, row, sample);
-        for x in &mut *sample {
-            *x = if *x < heavy.bound { *x } else { f32::NEG_INFINITY };
-        }
-        self.kernels.weights(&*sample, Base::new(self.temperature), self.max, weights);
         let squares: f64 = weights.iter().map(|&weight| f64::from(weight) * f64::from(weight)).sum();
         let mass = total.sum - spread_sum(&floats[..heavy.count]);
         let sampled = spread_sum(weights);
@@ -135,7 +97,7 @@ impl Candidates<'_> {
             return None;
         }
         let scale = mass / sampled;
-        for pair in sample.iter().zip(&*weights).filter(|(x, _)| **x > f32::NEG_INFINITY) {
+        for pair in sample.iter().zip(weights).filter(|(x, _)| **x > f32::NEG_INFINITY) {
             octaves.add(question.item(pair), question, scale);
         }
         octaves.add_up();
@@ -152,41 +114,20 @@ impl Candidates<'_> {
         let (near, far) = (octaves.edge(low) - 2.0 * question.slack, octaves.edge(high + 1) + 2.0 * question.slack);
         Some([near.max(0.0), far])
     }
-}
 
-/// How many kinds there are; leaves them in order.
-fn kinds_of(keys: &mut [u32]) -> usize {
-    keys.sort_unstable();
-    keys.chunk_by(|a, b| a == b).count()
-}
-
-/// Scores of few kinds, with how many there are of each.
-struct Kinds {
-    list: [(f32, u32); KINDS],
-    count: usize,
-    /// How many there are of all.
-    told: usize,
-}
-
-impl Kinds {
-    /// Adds so many of a score.
-    fn add(&mut self, score: f32, times: usize) -> Option<()> {
-        let at = self.list[..self.count].iter().rposition(|kind| kind.0 == score).unwrap_or(self.count);
-        let kind = self.list.get_mut(at)?;
-        *kind = (score, kind.1 + u32::try_from(times).ok()?);
-        self.count = self.count.max(at + 1);
-        self.told += times;
-        Some(())
-    }
-
-    /// Adds the scores of a range, if there are not so many in all yet: a look at some has missed them, as they are few.
-    fn add_rare(&mut self, all: &[f32], [low, high]: [f32; 2], told: usize) -> Option<()> {
-        if self.told == told {
-            return Some(());
+    /// Leaves a sample of the scores below `bound` in `shifted`, -inf for the others, and its weights in `narrowed`.
+    fn sample_below(&mut self, bound: f32) {
+        let row = scores(self.input, self.store, self.view);
+        let Scratch { shifted, narrowed, .. } = &mut *self.scratch;
+        for buffer in [&mut *shifted, &mut *narrowed] {
+            grow(buffer, SAMPLE);
         }
-        let mut rare = all.iter().filter(|&&x| x >= low && x < high);
-        (told - self.told <= FEW).then_some(())?;
-        rare.try_for_each(|&x| self.add(x, 1))
+        let (sample, weights) = (&mut shifted[..SAMPLE], &mut narrowed[..SAMPLE]);
+        take(self.kernels, row, sample);
+        for x in &mut *sample {
+            *x = if *x < bound { *x } else { f32::NEG_INFINITY };
+        }
+        self.kernels.weights(&*sample, Base::new(self.temperature), self.max, weights);
     }
 }
 
@@ -322,21 +263,59 @@ mod tests {
         assert!(crossing.gathered <= FEW, "{} looked at for entropy {p}", crossing.gathered);
     }
 
-    /// One kind of which a look at some finds none, and one of which all but those are.
+    /// A row whose limit is crossed nearer or farther than its sample says: by how much, more or less.
     #[test]
-    fn rare_kinds_are_told_as_well() {
-        let row: Vec<f32> =
-            (0..60_000_u16).map(|at| if at % 9_001 == 17 { 1.0 + f32::from(at / 20_000) } else { -0.5 }).collect();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "places, which came as scores")]
+    fn what_a_sample_says_is_not_taken_for_granted() {
+        let places: Vec<f32> = (0..60_000_u16).map(f32::from).collect();
+        let uniform = |at: u32| f32::from(u16::try_from(at * 40_503 % 8_191).unwrap()) / 8_191.0;
+        for kernels in available() {
+            let mut sample = vec![0.0; SAMPLE];
+            take(kernels, (&places).into(), &mut sample);
+            for pull in (-20_i8..=20).map(|pull| f32::from(pull) / 20.0) {
+                let mut row: Vec<f32> = (0..60_000).map(uniform).collect();
+                row[1] = 1.0;
+                for at in &sample {
+                    let x = &mut row[*at as usize];
+                    // To the center, or away from it.
+                    let to = if pull > 0.0 { 0.5 } else { (*x).round() };
+                    *x += (to - *x) * pull.abs();
+                }
+                for slack in [0.0, 1.0 / 128.0] {
+                    with_workspace(|workspace| check_slack(kernels, &row, slack, workspace));
+                }
+            }
+        }
+    }
+
+    /// The crossing of half of the mass is that of its definition, and what is level with it was gathered.
+    fn check_slack(kernels: &'static Kernels, row: &Vec<f32>, slack: f64, workspace: &mut Workspace) {
+        let mut candidates = Candidates::new(kernels, row.into(), workspace, Read::None).expect("good scores");
+        let half = candidates.total().sum / 2.0;
+        let (adds, short) = (|[mass, ..]: [f64; 3]| [mass, 0.0], |[mass, _]: Sums| mass < half);
+        let question = Question { max: 1.0, center: -0.5, slack, weightless: true, adds, short };
+        let Crossing { distance, gathered, .. } = candidates.crossing(&question);
+        assert_eq!(crossed_at_half(row).0, distance);
+        let is_level = |x: &&f32| (question.distance(**x) - distance).abs() <= question.slack;
+        let level = candidates.scratch.values[..gathered].iter().filter(is_level).count();
+        assert_eq!(row.iter().filter(is_level).count(), level);
+    }
+
+    /// Two kinds at one distance are two that the crossing stands for, each with its own number.
+    #[test]
+    fn kinds_on_both_sides_are_not_mixed() {
+        let uniform = |at: u16| f32::from(at.wrapping_mul(0x9e37)) / 65_536.0;
+        let row: Vec<f32> = (0..40_000).map(|at| (uniform(at) * uniform(at) * 16.0).round() / 16.0).collect();
+        assert_eq!(1.0, row.iter().copied().fold(0.0, f32::max));
         for kernels in available() {
             with_workspace(|workspace| {
                 let mut candidates =
                     Candidates::new(kernels, (&row).into(), workspace, Read::None).expect("good scores");
-                candidates.gather(f32::MIN);
-                assert_eq!(Some(4), candidates.tell_once(row.len()));
-                let Scratch { values, indices, .. } = &*candidates.scratch;
-                let mut kinds: Vec<_> = values[..4].iter().copied().zip(indices[..4].iter().copied()).collect();
-                kinds.sort_by(|a, b| a.0.total_cmp(&b.0));
-                assert_eq!(vec![(-0.5, 59_993), (1.0, 3), (2.0, 2), (3.0, 2)], kinds);
+                let half = candidates.total().sum / 2.0;
+                let (adds, short) = (|[mass, ..]: [f64; 3]| [mass, 0.0], |[mass, _]: Sums| mass < half);
+                let question = Question { max: 1.0, center: -0.5, slack: 0.0, weightless: true, adds, short };
+                let Crossing { distance, times, .. } = candidates.crossing(&question);
+                assert_eq!(crossed_at_half(&row), (distance, times * candidates.scratch.tied.len()));
             });
         }
     }
