@@ -7,7 +7,7 @@
 //! Where many parts have the bound as their maximum, it is likely the k-th score itself. Where the best stand side by side, one
 //! part has many of them, and the bound is raised, by halving, until few reach it.
 
-use super::cuts::{NEAR, ascending, descending};
+use super::cuts::{ascending, descending};
 use super::{BLOCK, Candidates, LANES, Scratch, View, grow};
 
 /// How many times more parts than `k` there must be for their maxima to be a good bound. Of blocks half as many will do:
@@ -16,6 +16,9 @@ pub(super) const SPARE: usize = 3;
 
 /// A bound for the best `k` is good enough if at most `k / FINE` more maxima reach it.
 const FINE: usize = 8;
+
+/// What brings out no more than so many times `k` is near enough to the best `k` to look at each.
+pub(super) const NEAR: usize = 4;
 
 /// The best stand side by side if more than one in so many of the best one's block reach the bound.
 const CROWDED: usize = 4;

@@ -9,14 +9,12 @@
 //!
 //! A limit that is met within float32 rounding (2^-20, relative) counts as met.
 
+use super::bound::NEAR;
 use super::floor::Floor;
 use super::{BLOCK, Candidates, View, grow};
 
 /// A limit counts as met when this part of it is.
 pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
-
-/// Best ones are few enough to select the k-th among when they are no more than so many times `k`.
-pub(super) const NEAR: usize = 4;
 
 /// The k-th largest score.
 pub(super) struct Kth {

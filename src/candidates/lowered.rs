@@ -5,14 +5,12 @@
 //! are gathered from the scores as they were, and only these are lowered. If too few of them stay above, twice as many are
 //! gathered; if that does not do, all scores have to be changed.
 
+use super::bound::NEAR;
 use super::floor::Floor;
 use super::{Candidates, Scratch};
 
 /// So many are gathered at least: that the best one was said before is nothing rare.
 const FEWEST: usize = 16;
-
-/// More than so many times what is wanted is not looked up: many are equal, or side by side.
-const NEAR: usize = 4;
 
 impl Candidates<'_> {
     /// Lowers the scores, by a function of token and score, and keeps the best `k`, all that equal the last of them, and perhaps
@@ -47,6 +45,7 @@ impl Candidates<'_> {
                 return None;
             }
             let bound = self.bound(wanted);
+            // If there are more, many are equal, or side by side.
             let count = self.gather_lowered(bound.score, NEAR * wanted, &lowered)?;
             // Above the least score there are all.
             if count >= k || bound.score == f32::MIN {
@@ -76,6 +75,8 @@ impl Candidates<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::candidates::{Sums, with_workspace};
     use crate::kernels::{Kernels, available};
@@ -143,7 +144,10 @@ mod tests {
         let mut quick = [0; 2];
         for length in [1, 40, 700, 5_000, 40_000_u16] {
             let noise: Vec<_> = (0..length).map(|at| f32::from(at.wrapping_mul(40_503) >> 3) / 700.0).collect();
-            let mut rows = [noise.clone(), noise.iter().map(|x| x.floor()).collect(), noise.clone(), noise];
+            let peaks =
+                (0..length).map(|at| if at % 4_000 == 0 { 20.0 + f32::from(at / 4_000 % 5) / 4.0 } else { 0.0 });
+            let peaks = peaks.zip(&noise).map(|(peak, &x)| x.max(peak)).collect();
+            let mut rows = [noise.clone(), noise.iter().map(|x| x.floor()).collect(), noise.clone(), noise, peaks];
             rows[1].sort_by(f32::total_cmp);
             rows[2].iter_mut().step_by(2).for_each(|x| *x = f32::NEG_INFINITY);
             rows[3].iter_mut().skip(500).take(2).for_each(|x| *x = 13.0);
@@ -156,7 +160,7 @@ mod tests {
                     let result = after(kernels, row, way, |candidates| candidates.keep_best_lowered(k, lowered));
                     quick[0] += check(&before, result, |sorted| sorted.get(k - 1).copied());
                 }
-                for (distance, most) in [(0.5, 1_000), (0.01, 20), (0.01, 1_000)] {
+                for (distance, most) in [(0.5, 1_000), (0.01, 20), (0.01, 1_000), (1.0, 1_000)] {
                     let result = after(kernels, row, way, |candidates| {
                         candidates.keep_reaching_lowered(|best| best - distance, most, lowered)
                     });
@@ -170,22 +174,52 @@ mod tests {
     /// Those that were said are the best ones: more are gathered, or all must be lowered.
     #[test]
     fn more_are_gathered_if_too_few_stay_above() {
-        let row: Vec<_> = (0..40_000_u16).map(|at| f32::from(at.wrapping_mul(40_503) >> 3) / 700.0).collect();
-        for (said, expected) in [(0, true), (25, true), (50, true), (400, false)] {
-            let mut sorted = row.clone();
-            sorted.sort_by(|a, b| b.total_cmp(a));
-            for kernels in available() {
-                let lowered = |_, x| if x > sorted[said] { x - 9.0 } else { x };
-                let (kept, quick) =
-                    after(kernels, &row, |_| {}, |candidates| candidates.keep_best_lowered(50, lowered));
-                assert_eq!(expected, quick, "{said}");
-                if expected {
-                    let mut best: Vec<_> = kept.into_iter().map(|(_, x)| x).collect();
-                    best.sort_by(|a, b| b.total_cmp(a));
-                    let rest: Vec<_> = sorted.iter().copied().filter(|&x| x <= sorted[said]).take(50).collect();
-                    assert_eq!(rest, best[..50]);
-                }
+        let row: Vec<_> = (0..40_000_u16).map(|at| f32::from(at.wrapping_mul(40_503)) / 700.0).collect();
+        let mut sorted = row.clone();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        for (said, kernels) in (0..=400).flat_map(|said| available().map(move |kernels| (said, kernels))) {
+            let lowered = |_, x| if x > sorted[said] { x - 9.0 } else { x };
+            let (kept, quick) = after(kernels, &row, |_| {}, |candidates| candidates.keep_best_lowered(50, lowered));
+            assert!(if quick { said < 400 } else { said > 50 }, "{said}");
+            if quick {
+                let mut best: Vec<_> = kept.into_iter().map(|(_, x)| x).collect();
+                best.sort_by(|a, b| b.total_cmp(a));
+                let rest: Vec<_> = sorted.iter().copied().filter(|&x| x <= sorted[said]).take(50).collect();
+                assert_eq!(rest, best[..50]);
             }
+        }
+    }
+
+    /// Where too many are equal, or not far from the best, they are left to those who change all; what is short is looked up whole.
+    #[test]
+    fn no_more_are_looked_up_than_is_worth_it() {
+        let noise = |at: u16| f32::from(at.wrapping_mul(40_503) >> 3) / 700.0;
+        let looked = Cell::new(0);
+        let lowered = |id, x| {
+            looked.set(looked.get() + 1);
+            lowered(id, x)
+        };
+        let check = |expected, length: u16, score: fn(f32) -> f32, k| {
+            let row: Vec<_> = (0..length).map(|at| score(noise(at))).collect();
+            for kernels in available() {
+                let best = |candidates: &mut Candidates<'_>| candidates.keep_best_lowered(k, lowered);
+                assert_eq!(expected, after(kernels, &row, |_| {}, best).1);
+            }
+        };
+        check(false, 40_000, f32::floor, 50);
+        assert_eq!(0, looked.get());
+        check(true, 40, |x| x, 60);
+        check(true, 700, |x| x, 1_000);
+        looked.set(0);
+        let row: Vec<_> = (0..40_000).map(noise).collect();
+        for kernels in available() {
+            let flat = |candidates: &mut Candidates<'_>| {
+                candidates.keep_reaching_lowered(|best| best - 0.5, row.len(), lowered)
+            };
+            assert!(!after(kernels, &row, |_| {}, flat).1);
+            assert!(looked.take() <= 3 * NEAR * FEWEST);
+            let many = |candidates: &mut Candidates<'_>| candidates.gather_lowered(11.0, 100, lowered);
+            assert_eq!((None, 0), (after(kernels, &row, |_| {}, many).1, looked.take()));
         }
     }
 }
