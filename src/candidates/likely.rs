@@ -156,14 +156,14 @@ mod tests {
     use crate::kernels::available;
 
     /// Few or nearly all, of the row or of a list: the least likely, of equals the first, stays, and the protected do. Many are not
-    /// changed one by one.
+    /// changed one by one, and for few the row is not copied. Numbers are so large that a limit is a score.
     #[test]
     fn likely_ones_are_removed_together() {
         let length = 20_000_u16;
-        let row: Vec<f32> = (0..length).map(|at| f32::from(at % 1_000) / 100.0).collect();
-        let protect = [3, 3, 999, 1_500, 1_501, 19_999, 70_000];
+        let row: Vec<f32> = (0..length).map(|at| 1_024.0 + f32::from(at % 1_000) / 128.0).collect();
+        let protect = [3, 3, 998, 1_500, 1_501, 19_998, 70_000];
         for (above, listed) in [0_u16, 1, 500, 900, 998].into_iter().flat_map(|above| [(above, false), (above, true)]) {
-            let threshold = f32::from(above) / 100.0;
+            let threshold = 1_024.0 + f32::from(above) / 128.0;
             let lowest = if listed { 300 } else { 0 };
             let expected: Vec<u32> = (0..length)
                 .filter(|&at| at % 1_000 >= lowest)
@@ -175,16 +175,49 @@ mod tests {
                     let mut candidates =
                         Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
                     if listed {
-                        let count = candidates.gather(3.0);
+                        let count = candidates.gather(1_024.0 + 300.0 / 128.0);
                         candidates.adopt(count);
                     }
-                    let log_limit = f64::from(threshold - 9.99) - candidates.log_mass();
+                    let log_limit = f64::from(threshold - candidates.max()) - candidates.log_mass();
                     candidates.exclude_likely(log_limit, &protect, 1, false);
+                    assert_eq!(above < 990 && !listed, candidates.view == View::Copy);
+                    let best = expected.iter().map(|&id| row[id as usize]).fold(f32::MIN, f32::max);
+                    assert_eq!(best, candidates.max());
                     let left: Vec<u32> = candidates.list().iter().map(|&(id, _)| id).collect();
                     assert_eq!(expected, left, "from {threshold}");
                     let changed = candidates.scratch.edits.list().len();
                     assert!(changed * FEW <= row.len(), "{changed} changed one by one");
                 });
+            }
+        }
+    }
+
+    /// Who is protected twice, or the least likely as well, stays once.
+    #[test]
+    fn as_many_are_left_as_must_be() {
+        let row: Vec<f32> = (0..40_u8).map(f32::from).collect();
+        // The eight best are likely; the last of them stays, and of the others one or two do.
+        for (protect, staying) in [(&[][..], 1), (&[39, 39, 39][..], 2), (&[32, 32][..], 1), (&[39, 38, 3, 70][..], 3)]
+        {
+            let left = 32 + staying;
+            for (min_keep, or_nothing) in [left, left + 1].into_iter().flat_map(|least| [(least, false), (least, true)])
+            {
+                let goes = |id: u32| match (min_keep > left, or_nothing) {
+                    (false, _) => id > 32 && !protect.contains(&id),
+                    (true, false) => id < 40 - u32::try_from(min_keep).unwrap() && !protect.contains(&id),
+                    (true, true) => false,
+                };
+                let expected: Vec<u32> = (0..40).filter(|&id| !goes(id)).collect();
+                for kernels in available() {
+                    with_workspace(|workspace| {
+                        let mut candidates =
+                            Candidates::new(kernels, (&row).into(), workspace, Sums::None).expect("good scores");
+                        let log_limit = -7.0 - candidates.log_mass();
+                        candidates.exclude_likely(log_limit, protect, min_keep, or_nothing);
+                        let left: Vec<u32> = candidates.list().iter().map(|&(id, _)| id).collect();
+                        assert_eq!(expected, left, "{protect:?} and {min_keep}");
+                    });
+                }
             }
         }
     }

@@ -109,9 +109,17 @@ mod tests {
             ("zeros of both signs", row(|at| if at % 3 == 0 { -0.0 } else { 0.0 })),
             ("ascending", row(f32::from)),
             ("descending", row(|at| -f32::from(at))),
+            ("ascending but for the first", row(|at| f32::from(if at == 0 { 9_000 } else { at }))),
+            ("ascending but for the last", row(|at| f32::from(at % 3_000))),
+            ("descending but for the first", row(|at| -f32::from(if at == 0 { 9_000 } else { at }))),
+            ("descending but for the last", row(|at| -f32::from(at % 3_000))),
             ("organ pipe", row(|at| f32::from(at.min(3_000 - at)))),
             ("denormals", row(|at| f32::from_bits(u32::from(at) % 700) * if at % 2 == 0 { 1.0 } else { -1.0 })),
             ("only the lowest digit differs", row(|at| f32::from_bits(0x3f80_0000 + u32::from(at) % 2_048))),
+            (
+                "one has another sign",
+                row(|at| f32::from_bits(0x3f80_0000 + u32::from(at) % 2_048) * if at == 1_500 { -1.0 } else { 1.0 }),
+            ),
             ("ends", row(|at| [f32::MAX, f32::MIN, least, -least, f32::NEG_INFINITY][usize::from(at) % 5])),
         ];
         let mut radix = Radix::default();

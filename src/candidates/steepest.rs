@@ -119,9 +119,9 @@ mod tests {
 
     const LENGTH: u16 = 40_000;
 
-    /// As the definition says it, of all scores in order.
+    /// As the definition says it, of all finite scores in order.
     fn rank_of(row: &[f32]) -> usize {
-        let mut sorted = row.to_vec();
+        let mut sorted: Vec<f32> = row.iter().copied().filter(|x| x.is_finite()).collect();
         sorted.sort_by(|a, b| b.total_cmp(a));
         let mut steepest = (0.0, 1);
         for (rank, pair) in (1_u32..).zip(sorted.windows(2)) {
@@ -131,11 +131,28 @@ mod tests {
         steepest.1
     }
 
-    /// Even ones, rounded or not, in order or not, with a step at the end or none.
+    /// The first drop behind counts by the rank of what is before.
+    #[test]
+    fn a_drop_right_behind_may_be_steeper() {
+        let known = Steepest { slope: 1.0, rank: 1 };
+        assert!(known.may_be_between(10.5, 0.0, 10) && !known.may_be_between(10.0, 0.0, 10));
+    }
+
+    /// Whatever a product of slope and rank is rounded to: here it is more than the drop, and the slope is less.
+    #[test]
+    fn slopes_are_compared_as_they_are_rounded() {
+        let small = f32::EPSILON * f32::EPSILON / 64.0;
+        let row = [2.0, 6.0 * small, -16.0 * small, -6.0];
+        let mut steepest = Steepest { slope: 0.0, rank: 1 };
+        steepest.look(&row, 1);
+        assert_eq!((3, 3), (rank_of(&row), steepest.rank));
+    }
+
+    /// Even ones, rounded or not, in order or not, with a step at the end or none, which may be a single score; some impossible.
     #[test]
     fn evenly_spread_scores_are_not_sorted() {
         let uniform = |at: u16| f32::from(at.wrapping_mul(40_503)) / 65_536.0;
-        let scores: [&dyn Fn(u16) -> f32; 9] = [
+        let scores: [&dyn Fn(u16) -> f32; 11] = [
             &uniform,
             &|at| uniform(at) * uniform(at / 2 + 7),
             &|at| -uniform(at),
@@ -145,10 +162,13 @@ mod tests {
             &|at| f32::from(at) / 7.0,
             &|at| -f32::from(at),
             &|at| uniform(at) - if at % 4 == 0 { 9.0 } else { 0.0 },
+            &|at| if at == 31_000 { -1e9 } else { uniform(at) },
+            &|at| if at % 2 == 0 { f32::NEG_INFINITY } else { uniform(at) },
         ];
         for (number, score) in scores.into_iter().enumerate() {
             let row: Vec<f32> = (0..LENGTH).map(score).collect();
-            let (least, expected) = (row.iter().copied().fold(0.0, f32::min), rank_of(&row));
+            let finite = row.iter().copied().filter(|x| x.is_finite());
+            let (least, expected) = (finite.fold(0.0, f32::min), rank_of(&row));
             for kernels in available() {
                 with_workspace(|workspace| {
                     let mut candidates =
