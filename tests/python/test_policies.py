@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from goodness import assert_follows
-from sortition import ParameterError, Sampler, SamplingParams
+from sortition import ParameterError, Sampler, SamplingParams, reference
 
 ZIPF = np.log(1.0 / np.arange(1, 5001)).astype(np.float32)
 """Probabilities by Zipf's law over 5,000 tokens: an entropy of 9.3 bits, which leaves room to steer."""
@@ -26,6 +26,20 @@ def test_mirostat_brings_the_surprise_to_tau(version: int, tau: float) -> None:
     sampler = Sampler(SamplingParams(mirostat=version, mirostat_tau=tau, mirostat_eta=0.1, seed=1))
     mean = np.mean([surprise(sampler.draw(ZIPF)) for _ in range(2000)])
     assert abs(mean - tau) < 4 * tau / 0.1 / 2000
+
+
+def test_mirostat_1_counts_the_vocabulary_and_not_what_pads_a_row() -> None:
+    """The number of tokens is part of its law: of 20,000 it keeps fewer than of 5,000."""
+    params: dict[str, Any] = {"mirostat": 1, "mirostat_tau": 4.0}
+    padded = np.concatenate([ZIPF, np.full(15_000, 9.0, np.float32)])
+    for process in (
+        lambda row, **size: reference.process(row, params, **size),
+        lambda row, **size: Sampler(SamplingParams(**params), **size).process(row),
+    ):
+        kept = [np.flatnonzero(np.isfinite(process(row, vocab_size=5000))).tolist() for row in (ZIPF, padded)]
+        assert kept[0] == kept[1]
+        holes = np.where(np.arange(20_000) < len(ZIPF), padded, -np.inf)
+        assert np.isfinite(process(holes)).sum() < len(kept[0])
 
 
 def test_mirostat_2_keeps_what_surprises_by_at_most_mu() -> None:

@@ -333,8 +333,9 @@ def steer(scores: Scores, temperature: float, asked: Request) -> Scores:
     if (version := asked.get("mirostat")) is None:
         return scores
     mu = steered.first_mu(asked.get("mirostat_tau", 5.0)) if asked.mu is None else asked.mu
+    vocab = len(scores) if asked.vocab_size is None else asked.vocab_size
     keep = (
-        steered.mirostat_1(scores, temperature, mu, len(scores))
+        steered.mirostat_1(scores, temperature, mu, vocab)
         if version == 1
         else steered.mirostat_2(scores, temperature, mu)
     )
