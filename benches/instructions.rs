@@ -23,11 +23,14 @@ enum Kind {
 }
 use Kind::{Ascending, Equal, Flat, Peaked};
 
-/// Name, row, parameters. The last three show that a token costs the same after a long history as after a short one.
-const CASES: [Case; 18] = [
+/// Name, row, parameters; where it is masked, half of the row is allowed. The last three show that a token costs the same after a
+/// long history as after a short one.
+const CASES: [Case; 20] = [
     ("greedy/flat", Flat, || Params { temperature: 0.0, ..Params::default() }),
+    ("greedy/masked", Flat, || Params { temperature: 0.0, ..Params::default() }),
     ("temperature=0.8/flat", Flat, || Params { temperature: 0.8, ..Params::default() }),
     ("top_k=50/flat", Flat, || Params { top_k: Some(50), ..Params::default() }),
+    ("top_k=50/masked", Flat, || Params { top_k: Some(50), ..Params::default() }),
     ("top_k=50/equal", Equal, || Params { top_k: Some(50), ..Params::default() }),
     ("top_k=50/ascending", Ascending, || Params { top_k: Some(50), ..Params::default() }),
     ("min_p=0.05/peaked", Peaked, || Params { min_p: Some(0.05), ..Params::default() }),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
     }
     let vocab = if name.ends_with("small") { 32 } else { VOCAB };
     let row = row(vocab, kind);
+    let mask = name.ends_with("masked").then(|| vec![0x6996_9669; vocab / 32]);
     let params = params();
     let length = name.strip_prefix("history=").and_then(|rest| rest.split('/').next());
     let prompt = match length {
@@ -93,20 +97,20 @@ fn main() -> ExitCode {
     };
     let mut sampler = Sampler::new(params, &prompt, None, &[], 0).expect("legal parameters");
     for _ in 0..2 {
-        sampler.sample(&row, None).expect("a token");
+        sampler.sample(&row, mask.as_deref()).expect("a token");
     }
     if length.is_some() {
         sampler.rollback(2).expect("two tokens"); // the text ends in what it repeats
     }
-    let token = measured(&mut sampler, &row);
+    let token = measured(&mut sampler, &row, mask.as_deref());
     println!("token {token}");
     ExitCode::SUCCESS
 }
 
 /// The counter is told to count in here.
 #[inline(never)]
-fn measured(sampler: &mut Sampler, row: &[f32]) -> u32 {
-    black_box(sampler.sample(black_box(row), None).expect("a token"))
+fn measured(sampler: &mut Sampler, row: &[f32], mask: Option<&[u32]>) -> u32 {
+    black_box(sampler.sample(black_box(row), mask).expect("a token"))
 }
 
 /// So many of 150 words, the common ones more often; its last sentence stood at its beginning as well.

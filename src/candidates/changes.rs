@@ -22,7 +22,7 @@ impl Candidates<'_> {
         let ids = ids.into_iter();
         if self.view == View::Input {
             self.view = View::Edited;
-            self.scratch.edits.restart(self.scratch.blocks.len());
+            self.scratch.edits.restart(self.scratch.blocks.len(), None);
             self.refresh();
         }
         let Scratch { blocks, stale, edits, .. } = &mut *self.scratch;
@@ -138,10 +138,10 @@ impl Candidates<'_> {
     /// Copies an edited row.
     pub(super) fn whole(&mut self) {
         if self.view == View::Edited {
-            let copy = &mut self.store.copy;
+            let (copy, edits) = (&mut self.store.copy, &self.scratch.edits);
             copy.resize(self.input.len(), 0.0);
-            self.kernels.copy(self.input, copy);
-            for &(place, score) in self.scratch.edits.list() {
+            self.kernels.copy(self.input, edits.words(), copy);
+            for &(place, score) in edits.list() {
                 copy[place as usize] = score;
             }
             self.view = View::Copy;

@@ -11,7 +11,8 @@
 
 use super::bound::NEAR;
 use super::floor::Floor;
-use super::{BLOCK, Candidates, View, grow};
+use super::{BLOCK, Candidates, LANES, Scratch, View, grow};
+use crate::kernels::WORD;
 
 /// A limit counts as met when this part of it is.
 pub(crate) const MET: f64 = 1.0 - 1.0 / 1_048_576.0;
@@ -39,8 +40,7 @@ impl Candidates<'_> {
     fn keep_first(&mut self) {
         self.carry_out_cut();
         let found = if self.view == View::Edited {
-            self.gather(self.max);
-            (self.scratch.indices[0] as usize, self.scratch.values[0])
+            self.first_of_edited()
         } else {
             let start = BLOCK * self.block_of_max();
             let scores = self.scores();
@@ -56,6 +56,21 @@ impl Candidates<'_> {
         self.scratch.blocks.truncate(1);
         self.scratch.blocks[0].max = self.max;
         self.refresh();
+    }
+
+    /// The first place of an edited row that has the best score, and that score.
+    fn first_of_edited(&mut self) -> (usize, f32) {
+        let (at, max) = (self.block_of_max(), self.max);
+        let start = BLOCK * at;
+        let row = self.input.slice(start..self.input.len().min(start + BLOCK));
+        let Scratch { blocks, values, indices, edits, .. } = &mut *self.scratch;
+        grow(values, BLOCK + LANES);
+        grow(indices, BLOCK + LANES);
+        let except = &edits.words()[start / WORD..];
+        let count = self.kernels.gather(row, &blocks[at..=at], max, except, values, indices);
+        let first = indices[..count].first().map(|&place| (start + place as usize, values[0]));
+        let changed = edits.list().iter().filter(|entry| entry.1 == max).map(|&(place, x)| (place as usize, x));
+        changed.chain(first).min_by_key(|found| found.0).unwrap_or((start, max))
     }
 
     /// Keeps the `k` best and all that equal the last of them.

@@ -3,6 +3,8 @@
 //! A stage changes few scores of many, and most of the row is never read again. So changed scores go into a list, and a bit
 //! for each place says that the caller's row does not tell its score any more. What reads the row passes over those places
 //! and looks at the list beside.
+//!
+//! What a mask forbids has a bit as well, and nothing in the list: it is impossible, and no change finds it.
 
 use crate::kernels::{BLOCK, Block, WORD};
 
@@ -20,7 +22,7 @@ const END: u32 = u32::MAX;
 pub(super) struct Edits {
     /// Places and scores, in the order in which they were first changed.
     list: Vec<(u32, f32)>,
-    /// Bits of places that are in the list.
+    /// Bits of places that are in the list, and of those that are impossible.
     words: Vec<u32>,
     index: Index,
 }
@@ -36,11 +38,16 @@ struct Index {
 }
 
 impl Edits {
-    /// None, of a row of so many blocks.
-    pub(super) fn restart(&mut self, blocks: usize) {
+    /// None, of a row of so many blocks; of a packed `mask`, all are impossible whose bit is zero or missing.
+    pub(super) fn restart(&mut self, blocks: usize, mask: Option<&[u32]>) {
         self.list.clear();
         self.words.clear();
-        self.words.resize(blocks * WORDS, 0);
+        if let Some(mask) = mask {
+            let length = mask.len().min(blocks * WORDS);
+            self.words.extend(mask[..length].iter().map(|word| !word));
+        }
+        self.words.resize(blocks * WORDS, if mask.is_some() { !0 } else { 0 });
+        self.index.heads.clear();
         self.index.chains.clear();
     }
 
@@ -49,7 +56,7 @@ impl Edits {
         &self.list
     }
 
-    /// The bits of places whose scores are here.
+    /// The bits of places whose scores are not those of the row.
     pub(super) fn words(&self) -> &[u32] {
         &self.words
     }
@@ -80,9 +87,8 @@ impl Edits {
                     count += 1;
                     doubt.note(place, came, after);
                 }
-            } else {
-                let score = &mut list[index.find(&list[..count], id, words.len() * WORD / SPAN)].1;
-                doubt.changed(place, score, |x| change(x, with));
+            } else if let Some(at) = index.find(&list[..count], id, words.len() * WORD / SPAN) {
+                doubt.changed(place, &mut list[at].1, |x| change(x, with));
             }
         }
         self.list.truncate(count);
@@ -90,24 +96,29 @@ impl Edits {
 }
 
 impl Index {
-    /// The entry of a place that is in the list, of a row of so many spans.
-    fn find(&mut self, list: &[(u32, f32)], place: u32, spans: usize) -> usize {
+    /// The entry of a place, if it has one, of a row of so many spans.
+    fn find(&mut self, list: &[(u32, f32)], place: u32, spans: usize) -> Option<usize> {
         let is_here = |at: usize| list.get(at).is_some_and(|entry| entry.0 == place);
         if !is_here(self.next) {
-            if self.chains.is_empty() {
-                self.heads.clear();
+            if self.heads.is_empty() {
                 self.heads.resize(spans, END);
             }
-            for (&(place, _), at) in list.iter().zip(0..).skip(self.chains.len()) {
+            for (at, &(place, _)) in list.iter().enumerate().skip(self.chains.len()) {
+                #[expect(clippy::cast_possible_truncation, reason = "a vocabulary fits u32")]
+                let at = at as u32;
                 self.chains.push(std::mem::replace(&mut self.heads[place as usize / SPAN], at));
             }
-            self.next = self.heads[place as usize / SPAN] as usize;
-            while !is_here(self.next) {
-                self.next = self.chains[self.next] as usize;
+            let mut at = self.heads[place as usize / SPAN];
+            while at != END && !is_here(at as usize) {
+                at = self.chains[at as usize];
             }
+            if at == END {
+                return None;
+            }
+            self.next = at as usize;
         }
         self.next += 1;
-        self.next - 1
+        Some(self.next - 1)
     }
 }
 
@@ -142,7 +153,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// In one order and in another, twice in a stage, and never what is impossible or beyond the row.
+    /// In one order and in another, twice in a stage, and never what is impossible, forbidden or beyond the row.
     #[test]
     fn scores_change_as_often_as_they_are_named() {
         let row: Vec<f32> = (0..1300_u16).map(|at| if at % 7 == 3 { f32::NEG_INFINITY } else { at.into() }).collect();
@@ -155,14 +166,21 @@ mod tests {
             (100..300).chain(100..300).collect(),
         ];
         let mut edits = Edits::default();
+        // One in five is allowed, of a mask that ends before the row does.
+        let mask: Vec<_> = (0_u32..35).map(|at| 0x8421_0842_u32.rotate_left(at)).collect();
         // A row after a row.
-        for _ in 0..2 {
-            edits.restart(blocks.len());
+        for mask in [None, Some(&mask[..]), None] {
+            let is_allowed = |place: u32| {
+                mask.is_none_or(|mask| {
+                    mask.get(place as usize / WORD).is_some_and(|word| word >> (place % 32) & 1 == 1)
+                })
+            };
+            edits.restart(blocks.len(), mask);
             let (mut expected, mut stale) = (BTreeMap::new(), [false; 3]);
             for (ids, add) in stages.iter().zip([1.0, -2.0, 4.0, f32::NEG_INFINITY, 8.0]) {
                 for &id in ids {
                     let Some(&came) = row.get(id as usize) else { continue };
-                    if came > f32::NEG_INFINITY {
+                    if came > f32::NEG_INFINITY && is_allowed(id) {
                         *expected.entry(id).or_insert(came) += add;
                     }
                 }
@@ -173,7 +191,7 @@ mod tests {
                 got.sort_unstable_by_key(|&(place, _)| place);
                 assert_eq!(expected.clone().into_iter().collect::<Vec<_>>(), got);
                 let is_set = |place: u32| edits.words()[place as usize / WORD] >> (place as usize % WORD) & 1 == 1;
-                assert!((0..1300).all(|place| is_set(place) == expected.contains_key(&place)));
+                assert!((0..1300).all(|place| is_set(place) == (expected.contains_key(&place) || !is_allowed(place))));
                 for (&place, &score) in &expected {
                     let (block, came) = (place as usize / BLOCK, row[place as usize]);
                     assert!(stale[block] || came.max(score) < blocks[block].max, "{place} of a block in doubt");

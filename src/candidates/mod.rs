@@ -47,8 +47,8 @@ use crate::error::Error;
 use crate::kernels::{BLOCK, Base, Block, Kernels, LANES};
 use crate::scores::Scores;
 use floor::Floor;
-use mass::{Precision, Total, join};
-use read::{Read, read_above, read_for_draw};
+use mass::{Total, join};
+use read::{Read, read};
 use workspace::{Scratch, Store, grow};
 
 /// What the first read of a row sums, at which temperature.
@@ -59,6 +59,8 @@ pub(crate) enum Sums<'m> {
     Copied,
     /// The same, without what a mask forbids.
     Masked(&'m [u32]),
+    /// None, without what a mask forbids, as few scores will be read again: the row is not copied.
+    Allowed(&'m [u32]),
     /// None, as what all scores are read for depends on their maxima.
     Later,
     /// As good as a draw needs.
@@ -78,7 +80,7 @@ pub(crate) enum Sums<'m> {
 enum View {
     /// The caller's row.
     Input,
-    /// The caller's row, but for some scores, which are in a list of edits.
+    /// The caller's row, but for some scores, which are in a list of edits or impossible.
     Edited,
     Copy,
     List(usize),
@@ -113,43 +115,11 @@ impl<'a> Candidates<'a> {
         sums: Sums<'_>,
     ) -> Result<Self, Error> {
         let Workspace { store, scratch } = workspace;
-        scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
-        let (blocks, mut floor) = (&mut scratch.blocks, Floor::NONE);
-        let (nan, summed) = match sums {
-            Sums::None | Sums::Later => (kernels.scan(row, blocks), None),
-            Sums::Copied | Sums::Masked(_) => {
-                let mask = if let Sums::Masked(mask) = sums { Some(mask) } else { None };
-                store.copy.resize(row.len(), 0.0);
-                (kernels.scan_copy(row, mask, &mut store.copy, blocks), None)
-            }
-            Sums::Draw(temperature) => {
-                let Read { nan, precision } = read_for_draw(kernels, row, Base::new(temperature), blocks);
-                (nan, Some((temperature, precision)))
-            }
-            Sums::Above { distance, temperature } => {
-                let nan;
-                (nan, floor) = read_above(kernels, row, distance, Base::new(temperature), scratch);
-                (nan, (floor != Floor::NONE).then_some((temperature, Precision::Rough)))
-            }
-            Sums::Exact(temperature) => {
-                (kernels.mass(row, Base::new(temperature), blocks), Some((temperature, Precision::Exact)))
-            }
-        };
+        let Read { nan, view, floor, summed } = read(kernels, row, sums, store, scratch);
         let max = checked_max(row, &scratch.blocks, nan)?;
-        let mut this = Self {
-            kernels,
-            input: row,
-            store,
-            scratch,
-            view: View::Input,
-            floor,
-            temperature: 1.0,
-            max,
-            total: None,
-            before: None,
-        };
-        if matches!(sums, Sums::Copied | Sums::Masked(_)) {
-            this.view = View::Copy;
+        let mut this =
+            Self { kernels, input: row, store, scratch, view, floor, temperature: 1.0, max, total: None, before: None };
+        if view != View::Input {
             this.refresh();
         }
         if let Some((temperature, precision)) = summed {

@@ -1,7 +1,8 @@
-//! A row that is read for a draw alone: its sums are made while it comes from memory, as good as a draw needs.
+//! The first read of a row, with all that is known to be needed of it.
 //!
-//! It is summed from its beginning on, until it looks as if a few blocks held nearly all of its mass. The others are then
-//! estimated, and in the end what is heavy is summed: if it was a wrong guess, all.
+//! For a draw alone its sums are made while it comes from memory, as good as a draw needs. It is summed from its beginning on,
+//! until it looks as if a few blocks held nearly all of its mass. The others are then estimated, and in the end what is heavy is
+//! summed: if it was a wrong guess, all.
 //!
 //! Where a share of the best one's probability cuts it first, only what is above weighs anything. If the beginning of the row
 //! looks as if that was much, it is gathered as the row comes, a little too much of it, and summed in the end. So exponentials
@@ -10,20 +11,64 @@
 use super::estimate::{LIGHT, LONG, few, split};
 use super::floor::Floor;
 use super::mass::{Precision, Total, power};
-use super::workspace::{Scratch, grow};
-use super::{BLOCK, Candidates, LANES, largest};
+use super::workspace::{Scratch, Store, grow};
+use super::{BLOCK, Candidates, LANES, Sums, View, largest};
 use crate::kernels::{Base, Block, ESTIMATE, Kernels, Part, ceil};
 use crate::scores::Scores;
 
 /// Blocks that are summed before the row is looked at, and between looks.
 const SEGMENT: usize = 16;
 
-/// What a read of a row leaves beside its blocks.
+/// What the first read of a row leaves beside its blocks.
 pub(super) struct Read {
-    /// Whether a score is NaN.
+    /// Whether a score is NaN, or with a mask perhaps +inf.
     pub(super) nan: bool,
-    /// Of the blocks' sums.
-    pub(super) precision: Precision,
+    /// Where the scores are.
+    pub(super) view: View,
+    /// Under what was summed.
+    pub(super) floor: Floor,
+    /// The temperature at which the blocks were summed, and how right the sums are.
+    pub(super) summed: Option<(f64, Precision)>,
+}
+
+/// Reads a row for the first time, with the sums that are asked for.
+pub(super) fn read(
+    kernels: &Kernels,
+    row: Scores<'_>,
+    sums: Sums<'_>,
+    store: &mut Store,
+    scratch: &mut Scratch,
+) -> Read {
+    scratch.blocks.resize(row.len().div_ceil(BLOCK), Block::default());
+    let Scratch { blocks, edits, .. } = &mut *scratch;
+    let (mut view, mut floor) = (View::Input, Floor::NONE);
+    let (nan, summed) = match sums {
+        Sums::None | Sums::Later => (kernels.scan(row, blocks), None),
+        Sums::Copied | Sums::Masked(_) => {
+            let mask = if let Sums::Masked(mask) = sums { Some(mask) } else { None };
+            view = View::Copy;
+            store.copy.resize(row.len(), 0.0);
+            (kernels.scan_copy(row, mask, &mut store.copy, blocks), None)
+        }
+        Sums::Allowed(mask) => {
+            view = View::Edited;
+            edits.restart(blocks.len(), Some(mask));
+            (kernels.scan_except(row, edits.words(), blocks), None)
+        }
+        Sums::Draw(temperature) => {
+            let (nan, precision) = read_for_draw(kernels, row, Base::new(temperature), blocks);
+            (nan, Some((temperature, precision)))
+        }
+        Sums::Above { distance, temperature } => {
+            let nan;
+            (nan, floor) = read_above(kernels, row, distance, Base::new(temperature), scratch);
+            (nan, (floor != Floor::NONE).then_some((temperature, Precision::Rough)))
+        }
+        Sums::Exact(temperature) => {
+            (kernels.mass(row, Base::new(temperature), blocks), Some((temperature, Precision::Exact)))
+        }
+    };
+    Read { nan, view, floor, summed }
 }
 
 impl Candidates<'_> {
@@ -37,8 +82,8 @@ impl Candidates<'_> {
 }
 
 /// Reads a row for a draw: its maxima, and sums, which are rough, or else those of the first blocks are and all others are
-/// estimates.
-pub(super) fn read_for_draw(kernels: &Kernels, row: Scores<'_>, base: Base, blocks: &mut [Block]) -> Read {
+/// estimates. Returns whether a score is NaN, and how right the sums are.
+fn read_for_draw(kernels: &Kernels, row: Scores<'_>, base: Base, blocks: &mut [Block]) -> (bool, Precision) {
     let all = blocks.len();
     let (mut nan, mut rough) = (false, 0);
     let mut seen = Seen { sum: 0.0, largest: 0.0, exponent: i32::MIN / 2 };
@@ -53,23 +98,17 @@ pub(super) fn read_for_draw(kernels: &Kernels, row: Scores<'_>, base: Base, bloc
             to_one_power(summed);
             if is_light(summed, all) {
                 nan |= kernels.mass_estimate(row.slice(rough * BLOCK..row.len()), base, others);
-                return Read { nan, precision: Precision::UNKNOWN };
+                return (nan, Precision::UNKNOWN);
             }
         }
     }
-    Read { nan, precision: Precision::Rough }
+    (nan, Precision::Rough)
 }
 
 /// Reads a row of which those scores are wanted that are at least the largest plus a distance, which is negative. If they look
 /// like many, they are gathered meanwhile, and sums are theirs alone. Returns whether a score is NaN, and the floor under
 /// what was summed, or none.
-pub(super) fn read_above(
-    kernels: &Kernels,
-    row: Scores<'_>,
-    distance: f64,
-    base: Base,
-    scratch: &mut Scratch,
-) -> (bool, Floor) {
+fn read_above(kernels: &Kernels, row: Scores<'_>, distance: f64, base: Base, scratch: &mut Scratch) -> (bool, Floor) {
     let Scratch { blocks, parts, values, .. } = scratch;
     let floor = |blocks: &[Block]| Floor::with_ties(ceil(f64::from(largest(blocks)) + distance));
     let segment = SEGMENT.min(blocks.len());
@@ -142,7 +181,7 @@ fn is_light(blocks: &[Block], all: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidates::{Sums, with_workspace};
+    use crate::candidates::with_workspace;
     use crate::kernels::available;
 
     /// What a share of the best leaves of flat rows and others, with the best ones early or late, and of rows that cannot be weighed

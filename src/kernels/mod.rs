@@ -186,6 +186,7 @@ readers! {
     fn scan(blocks: &mut [Block]) -> bool;
     fn scan_above(distance: f64, blocks: &mut [Block], parts: &mut [Part], values: &mut [f32]) -> bool;
     fn scan_copy(mask: Option<&[u32]>, out: &mut [f32], blocks: &mut [Block]) -> bool;
+    fn scan_except(except: &[u32], blocks: &mut [Block]) -> bool;
     fn rescan(except: &[u32], stale: &[u32], blocks: &mut [Block]);
     fn lane_maxima(span: usize, except: &[u32], maxima: &mut [f32]);
     fn mass(base: Base, blocks: &mut [Block]) -> bool;
@@ -209,7 +210,7 @@ readers! {
     fn count(threshold: f32) -> usize;
     fn shift(max: f32, out: &mut [f32]);
     fn subtract(max: f32, log_total: f32, out: &mut [f32]);
-    fn copy(out: &mut [f32]);
+    fn copy(except: &[u32], out: &mut [f32]);
 }
 
 impl Kernels {

@@ -85,6 +85,7 @@ impl<'a> Setting<'a> {
     /// caller gave them. Unless the stages are `observed`, it applies the mask as well.
     pub(crate) fn sums(&self, observed: bool) -> Sums<'a> {
         match (self.mask, self.plan.sums()) {
+            (Some(mask), Sums::None | Sums::Above { .. }) if !observed => Sums::Allowed(mask),
             (Some(mask), _) if !observed => Sums::Masked(mask),
             (Some(_), _) => Sums::Copied,
             _ if self.params.allowed_ids.is_some() => Sums::None,

@@ -120,7 +120,8 @@ fn reach(params: &Params, soft: &[Stage]) -> Option<Reach> {
     None
 }
 
-/// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. The nucleus looks at the row first.
+/// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. What reads all scores relative to the largest
+/// looks at the row first.
 /// If scores change before, the row is copied instead; not if only few are read after.
 fn sums(params: &Params, soft: &[Stage]) -> Sums<'static> {
     let edits = soft.iter().take_while(|stage| stage.kind() == Kind::Edit).count();
@@ -145,8 +146,8 @@ fn unchanged_sums(params: &Params, soft: &[Stage]) -> Sums<'static> {
                 let distance = params.min_p.map_or(0.0, |p| min_p::distance(p, temperature));
                 return Sums::Above { distance, temperature };
             }
-            Stage::TopNSigma | Stage::MinK | Stage::TopK | Stage::MinP => return Sums::None,
-            Stage::TopP => return Sums::Later,
+            Stage::TopK | Stage::MinP => return Sums::None,
+            Stage::TopNSigma | Stage::MinK | Stage::TopP => return Sums::Later,
             _ if stage.kind() == Kind::Edit => return Sums::Copied,
             _ => return Sums::Exact(temperature),
         }

@@ -40,8 +40,9 @@ macro_rules! kernels {
 
         const fn readers<E: Element>() -> Readers<E> {
             Readers {
-                scan, scan_above, scan_copy, rescan, lane_maxima, mass, mass_rough, mass_estimate, mass_out, mass_from,
-                mass_from_rough, estimate, bracket, bracket_exact, add_inside, band, weights, moment, spread, least, gather, gather_between, position, count, shift,
+                scan, scan_above, scan_copy, scan_except, rescan, lane_maxima, mass, mass_rough, mass_estimate, mass_out,
+                mass_from, mass_from_rough, estimate, bracket, bracket_exact, add_inside, band, weights, moment, spread, least,
+                gather, gather_between, position, count, shift,
                 subtract, copy,
             }
         }
@@ -53,6 +54,7 @@ macro_rules! kernels {
             ) -> bool = generic::above::scan_above;
             fn scan_copy<E>(xs: &[E], mask: Option<&[u32]>, out: &mut [f32], blocks: &mut [Block]) -> bool
                 = generic::scan::scan_copy;
+            fn scan_except<E>(xs: &[E], except: &[u32], blocks: &mut [Block]) -> bool = generic::scan::scan_except;
             fn rescan<E>(xs: &[E], except: &[u32], stale: &[u32], blocks: &mut [Block]) -> ()
                 = generic::scan::rescan;
             fn lane_maxima<E>(xs: &[E], span: usize, except: &[u32], maxima: &mut [f32]) -> ()
@@ -91,7 +93,7 @@ macro_rules! kernels {
             fn count<E>(xs: &[E], threshold: f32) -> usize = generic::lookup::count;
             fn shift<E>(xs: &[E], max: f32, out: &mut [f32]) -> () = generic::write::shift;
             fn subtract<E>(xs: &[E], max: f32, log_total: f32, out: &mut [f32]) -> () = generic::write::subtract;
-            fn copy<E>(xs: &[E], out: &mut [f32]) -> () = generic::write::copy;
+            fn copy<E>(xs: &[E], except: &[u32], out: &mut [f32]) -> () = generic::write::copy;
             fn multiply(xs: &mut [f32], factor: [f32; 2]) -> () = generic::write::multiply;
             fn mask(xs: &mut [f32], words: &[u32]) -> () = generic::write::mask;
         }

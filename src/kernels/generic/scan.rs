@@ -50,15 +50,36 @@ pub(crate) fn scan_copy<S: Simd, E: Element>(
     s.any(nan)
 }
 
+/// Writes the largest score of every block but for the places whose bit of `except` is set, and returns whether any score at
+/// all is NaN or +inf.
+#[inline(always)]
+pub(crate) fn scan_except<S: Simd, E: Element>(s: S, xs: &[E], except: &[u32], blocks: &mut [Block]) -> bool {
+    let mut nan = s.no_flags();
+    let mut max = [s.splat(f32::NEG_INFINITY); 2];
+    for (i, (xs, block)) in xs.chunks(BLOCK).zip(blocks).enumerate() {
+        let left = lanes_except(s, xs, behind(except, i), |a, b| {
+            nan = s.flag_nan(nan, a, b);
+            max = [s.max(max[0], a), s.max(max[1], b)];
+        });
+        block.max = s.reduce_max(left) + 0.0;
+    }
+    s.any(nan) || s.reduce_max(s.max(max[0], max[1])) == f32::INFINITY
+}
+
 /// Writes the largest score of the `stale` blocks, by number, but for the places whose bit of `except` is set.
 #[inline(always)]
 pub(crate) fn rescan<S: Simd, E: Element>(s: S, xs: &[E], except: &[u32], stale: &[u32], blocks: &mut [Block]) {
     for &block in stale {
         let block = block as usize;
         let xs = &xs[block * BLOCK..xs.len().min((block + 1) * BLOCK)];
-        let except = except.get(block * (BLOCK / WORD)..).unwrap_or_default();
-        blocks[block].max = s.reduce_max(lanes_except(s, xs, except)) + 0.0;
+        blocks[block].max = s.reduce_max(lanes_left(s, xs, behind(except, block))) + 0.0;
     }
+}
+
+/// The words of a set from a block on, by number.
+#[inline(always)]
+fn behind(words: &[u32], block: usize) -> &[u32] {
+    words.get(block * (BLOCK / WORD)..).unwrap_or_default()
 }
 
 /// The largest score of one block; marks NaN.
@@ -105,34 +126,44 @@ pub(crate) fn lane_maxima<S: Simd, E: Element>(s: S, xs: &[E], span: usize, exce
     let (outs, _) = maxima.as_chunks_mut::<LANES>();
     for (i, (xs, out)) in xs.chunks(span).zip(outs).enumerate() {
         let except = except.get(i * (span / WORD)..).unwrap_or_default();
-        s.store(lanes_except(s, xs, except), out);
+        s.store(lanes_left(s, xs, except), out);
     }
 }
 
 /// The largest score of each lane, but for the places whose bit is set.
 #[inline(always)]
-fn lanes_except<S: Simd, E: Element>(s: S, xs: &[E], except: &[u32]) -> S::F32 {
-    if except.is_empty() {
-        return E::lane_maxima(s, xs);
-    }
-    let none = s.splat(f32::NEG_INFINITY);
-    let (mut even, mut odd) = (none, none);
-    let (pairs, rest) = xs.as_chunks::<WORD>();
-    for (i, pair) in pairs.iter().enumerate() {
-        let (vectors, _) = pair.as_chunks();
-        even = s.max(even, s.blend(bits(except, 2 * i), none, s.load(&vectors[0])));
-        odd = s.max(odd, s.blend(bits(except, 2 * i + 1), none, s.load(&vectors[1])));
+fn lanes_left<S: Simd, E: Element>(s: S, xs: &[E], except: &[u32]) -> S::F32 {
+    if except.is_empty() { E::lane_maxima(s, xs) } else { lanes_except(s, xs, except, |_, _| ()) }
+}
+
+/// The same, with `see` shown all vectors, by two.
+#[inline(always)]
+fn lanes_except<S: Simd, E: Element>(s: S, xs: &[E], except: &[u32], mut see: impl FnMut(S::F32, S::F32)) -> S::F32 {
+    // The larger of two where no bit is set: with AVX-512 one instruction.
+    let larger = |max, v, i| s.blend(!bits(except, i), s.max(max, v), max);
+    let mut max = [s.splat(f32::NEG_INFINITY); 4];
+    let (quads, rest) = xs.as_chunks::<{ 4 * LANES }>();
+    for (quad, i) in quads.iter().zip((0..).step_by(4)) {
+        let (vectors, _) = quad.as_chunks();
+        let (a, b) = (s.load(&vectors[0]), s.load(&vectors[1]));
+        let (c, d) = (s.load(&vectors[2]), s.load(&vectors[3]));
+        see(a, b);
+        see(c, d);
+        max = [larger(max[0], a, i), larger(max[1], b, i + 1), larger(max[2], c, i + 2), larger(max[3], d, i + 3)];
     }
     let (vectors, tail) = rest.as_chunks();
-    let at = 2 * pairs.len();
-    if let [v] = vectors {
-        even = s.max(even, s.blend(bits(except, at), none, s.load(v)));
+    let start = 4 * quads.len();
+    for (v, i) in vectors.iter().zip(start..) {
+        let v = s.load(v);
+        see(v, v);
+        max[0] = larger(max[0], v, i);
     }
     if !tail.is_empty() {
-        let bits = bits(except, at + vectors.len());
-        odd = s.max(odd, s.blend(bits, none, s.load_tail(tail, f32::NEG_INFINITY)));
+        let v = s.load_tail(tail, f32::NEG_INFINITY);
+        see(v, v);
+        max[1] = larger(max[1], v, start + vectors.len());
     }
-    s.max(even, odd)
+    s.max(s.max(max[0], max[1]), s.max(max[2], max[3]))
 }
 
 /// The largest score of each lane, of single precision.

@@ -69,8 +69,16 @@ pub(crate) fn mask<S: Simd>(s: S, xs: &mut [f32], words: &[u32]) {
     }
 }
 
-/// The scores as `f32`.
+/// The scores as `f32`, and -inf at the places whose bit of `except` is set.
 #[inline(always)]
-pub(crate) fn copy<S: Simd, E: Element>(s: S, xs: &[E], out: &mut [f32]) {
-    E::widen(s, xs, out);
+pub(crate) fn copy<S: Simd, E: Element>(s: S, xs: &[E], except: &[u32], out: &mut [f32]) {
+    let gone = s.splat(f32::NEG_INFINITY);
+    let (vectors, tail) = xs.as_chunks::<LANES>();
+    let (outs, out_tail) = out.as_chunks_mut::<LANES>();
+    for (i, (v, out)) in vectors.iter().zip(outs).enumerate() {
+        s.store(s.blend(bits(except, i), gone, s.load(v)), out);
+    }
+    if !tail.is_empty() {
+        s.store_tail(s.blend(bits(except, vectors.len()), gone, s.load_tail(tail, 0.0)), out_tail);
+    }
 }

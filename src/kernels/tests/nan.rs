@@ -15,6 +15,8 @@ fn nan_is_seen_at_every_place() {
             let (mut parts, mut values) = (vec![Part::default(); blocks.len()], vec![0.0; xs.len() + LANES]);
             let seen = kernels.scan_above(xs, -1.0, &mut blocks, &mut parts, &mut values);
             assert!(seen, "{} misses {at} of {}", kernels.name, xs.len());
+            let seen = kernels.scan_except(xs, &vec![!0; xs.len().div_ceil(32)], &mut blocks);
+            assert!(seen, "{} misses {at} of {}", kernels.name, xs.len());
             for mass in [Kernels::mass, Kernels::mass_rough, Kernels::mass_estimate] {
                 let seen = mass(kernels, xs, Base::new(1.0), &mut blocks);
                 assert!(seen, "{} misses {at} of {}", kernels.name, xs.len());
