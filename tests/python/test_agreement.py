@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from cases import ReferenceSampler
-from sortition import Sampler, SamplingParams
-from sortition.reference import profiles
+from sortition import NoCandidateError, Sampler, SamplingParams
+from sortition.reference import EmptyRowError, profiles
+from strategies import packed
 
 COUNTS = {1: 500, 2: 1500, 15: 1900, 16: 1900, 17: 1900, 1_000: 1500, 32_000: 600, 151_936: 200}
 """How many triples at each size of vocabulary."""
@@ -113,6 +114,31 @@ def test_penalties_of_long_histories(size: int) -> None:
         what = f"row {number} of vocabulary {size}: {params}"
         np.testing.assert_array_equal(ours.process(row), theirs.process(row), what)
         assert ours.sample(row) == theirs.sample(row), what
+
+
+@pytest.mark.parametrize("size", [300, 2_000, 32_000])
+def test_masks_and_what_changes_the_scores_they_leave(size: int) -> None:
+    """Nearly all allowed, or a few; words that end before the row does; changes on both sides of it."""
+    rng = np.random.default_rng(size)
+    for number in range(200_000 // (size + 1_000) + 60):
+        row, params = scores(rng, size), penalties(rng, size)
+        allowed = rng.random(size) < rng.choice([0.99, 0.5, 0.01])
+        allowed[rng.integers(size) if rng.random() < 0.2 else size :] = False
+        allowed[rng.choice(np.flatnonzero(np.isfinite(row)))] = True
+        mask = packed(allowed)[: np.flatnonzero(allowed)[-1] // 32 + 1]
+        if rng.random() < 0.5:
+            params["logit_bias"] = dict(zip(rng.integers(0, size, 50).tolist(), rng.normal(0, 5, 50), strict=True))
+        begin = {"prompt": rng.integers(0, size, int(rng.choice([1, 150, 1_000]))).tolist()}
+        ours, theirs = Sampler(SamplingParams(**params), **begin), ReferenceSampler(params, **begin)
+        assert outcome(ours, row, mask) == outcome(theirs, row, mask), f"row {number} of vocabulary {size}: {params}"
+
+
+def outcome(sampler: Any, row: np.ndarray, mask: np.ndarray) -> Any:
+    """The scores and a token, or the stage that left none."""
+    try:
+        return sampler.process(row, mask=mask).tolist(), sampler.sample(row, mask=mask)
+    except (NoCandidateError, EmptyRowError) as error:
+        return error.stage
 
 
 @pytest.mark.parametrize("cut", [{"top_k": 5}, {"min_p": 0.3}, {"temperature": 0.0}])
