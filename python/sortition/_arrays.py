@@ -218,7 +218,7 @@ def masks(words: Any, rows: int) -> npt.NDArray[np.uint32]:
     """A packed mask for each of so many rows, of shape ``(rows, words)``; any row stride is kept."""
     array = _packed(words)
     if array.ndim != 2 or array.shape[0] != rows or array.shape[1] == 0:  # noqa: PLR2004 - rows and words
-        msg = f"mask must have the shape ({rows}, words), a row for each row of scores, got {array.shape}"
+        msg = f"mask must have the shape ({rows}, words), at least one word for each row of scores, got {array.shape}"
         raise ParameterError(msg)
     if array.strides[1] != array.itemsize or not array.flags.aligned:
         array = np.require(array, requirements=["C", "A"])

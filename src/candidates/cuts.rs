@@ -128,7 +128,7 @@ impl Candidates<'_> {
     pub(crate) fn keep_at_least(&mut self, threshold: f32, min_keep: usize) {
         let threshold = threshold.min(self.max).max(f32::MIN);
         if min_keep == 1 && self.floor == Floor::with_ties(threshold) {
-            // The read of the row has cut there.
+            // Already cut there, by the first read or by an equal cut; or nothing is below.
             return;
         }
         self.carry_out_cut();

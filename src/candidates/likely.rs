@@ -5,8 +5,7 @@
 
 use super::cuts::descending;
 use super::{Candidates, MET, Scratch, View};
-use crate::kernels::ceil;
-use crate::math;
+use crate::math::{self, ceil};
 
 /// Candidates are removed one by one if they are no more than one in so many.
 const FEW: usize = 16;

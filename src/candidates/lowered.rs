@@ -14,14 +14,16 @@ const FEWEST: usize = 16;
 
 impl Candidates<'_> {
     /// Lowers the scores, by a function of token and score, and keeps the best `k`, all that equal the last of them, and perhaps
-    /// others. `false` if that would take long: nothing is done then.
-    pub(crate) fn keep_best_lowered(&mut self, k: usize, lowered: impl Fn(u32, f32) -> f32) -> bool {
-        self.best_lowered(k, lowered).map(|count| self.adopt(count)).is_some()
+    /// others. `false` if that would take long, or `k` of them would take more than `most` to be looked up: the candidates are
+    /// then the same.
+    pub(crate) fn keep_best_lowered(&mut self, k: usize, most: usize, lowered: impl Fn(u32, f32) -> f32) -> bool {
+        let k = k.min(self.places());
+        k <= most / NEAR && self.best_lowered(k, lowered).map(|count| self.adopt(count)).is_some()
     }
 
-    /// The same for all that reach a threshold, which is a function of the best lowered score and below it. No more than `most`
-    /// are looked up.
-    pub(crate) fn keep_reaching_lowered(
+    /// The same for all that reach a threshold, which is a function of the best lowered score and below it. Beside those for the
+    /// best one, no more than `most` are looked up.
+    pub(crate) fn keep_at_least_lowered(
         &mut self,
         threshold: impl Fn(f32) -> f32,
         most: usize,
@@ -157,12 +159,13 @@ mod tests {
             {
                 let (before, ()) = after(kernels, row, way, |_| {});
                 for k in [1, 2, 20, 60, 700, 10_000] {
-                    let result = after(kernels, row, way, |candidates| candidates.keep_best_lowered(k, lowered));
+                    let result =
+                        after(kernels, row, way, |candidates| candidates.keep_best_lowered(k, usize::MAX, lowered));
                     quick[0] += check(&before, result, |sorted| sorted.get(k - 1).copied());
                 }
                 for (distance, most) in [(0.5, 1_000), (0.01, 20), (0.01, 1_000), (1.0, 1_000)] {
                     let result = after(kernels, row, way, |candidates| {
-                        candidates.keep_reaching_lowered(|best| best - distance, most, lowered)
+                        candidates.keep_at_least_lowered(|best| best - distance, most, lowered)
                     });
                     quick[1] += check(&before, result, |sorted| Some(sorted.first()? - distance));
                 }
@@ -179,7 +182,8 @@ mod tests {
         sorted.sort_by(|a, b| b.total_cmp(a));
         for (said, kernels) in (0..=400).flat_map(|said| available().map(move |kernels| (said, kernels))) {
             let lowered = |_, x| if x > sorted[said] { x - 9.0 } else { x };
-            let (kept, quick) = after(kernels, &row, |_| {}, |candidates| candidates.keep_best_lowered(50, lowered));
+            let (kept, quick) =
+                after(kernels, &row, |_| {}, |candidates| candidates.keep_best_lowered(50, 200, lowered));
             assert!(if quick { said < 400 } else { said > 50 }, "{said}");
             if quick {
                 let mut best: Vec<_> = kept.into_iter().map(|(_, x)| x).collect();
@@ -199,22 +203,25 @@ mod tests {
             looked.set(looked.get() + 1);
             lowered(id, x)
         };
-        let check = |expected, length: u16, score: fn(f32) -> f32, k| {
+        let check = |expected, length: u16, score: fn(f32) -> f32, k, most| {
             let row: Vec<_> = (0..length).map(|at| score(noise(at))).collect();
             for kernels in available() {
-                let best = |candidates: &mut Candidates<'_>| candidates.keep_best_lowered(k, lowered);
+                let best = |candidates: &mut Candidates<'_>| candidates.keep_best_lowered(k, most, lowered);
                 assert_eq!(expected, after(kernels, &row, |_| {}, best).1);
             }
         };
-        check(false, 40_000, f32::floor, 50);
+        check(false, 40_000, f32::floor, 50, 200);
+        for (k, most) in [(51, 200), (5_000, 200), (5_000, 19_999), (40_000, 200), (usize::MAX, 200)] {
+            check(false, 40_000, |x| x, k, most);
+        }
         assert_eq!(0, looked.get());
-        check(true, 40, |x| x, 60);
-        check(true, 700, |x| x, 1_000);
+        check(true, 40, |x| x, 60, 200);
+        check(true, 700, |x| x, 1_000, 2_800);
         looked.set(0);
         let row: Vec<_> = (0..40_000).map(noise).collect();
         for kernels in available() {
             let flat = |candidates: &mut Candidates<'_>| {
-                candidates.keep_reaching_lowered(|best| best - 0.5, row.len(), lowered)
+                candidates.keep_at_least_lowered(|best| best - 0.5, row.len(), lowered)
             };
             assert!(!after(kernels, &row, |_| {}, flat).1);
             assert!(looked.take() <= 3 * NEAR * FEWEST);

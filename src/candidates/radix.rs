@@ -3,10 +3,11 @@
 //! What a cut reads off the sorted distribution may take all of a flat row, and comparing would then cost some seventeen
 //! steps a score. So the scores become integers that ascend as they descend, and those are sorted digit by digit, the lowest
 //! first: one read counts how often each value of each digit occurs, which tells where its keys begin; then each digit takes
-//! a read and a write, which leaves those of one value as they came. A digit that all have in common is passed over, and so
-//! is a row in order: there keys of one value follow each other, each waiting for the one before.
+//! a read and a write, which leaves those of one value as they came. A digit that all keys share is skipped. A row that
+//! is in order already is only recognised: sorting it by digits is slow, as equal digits follow each other and each write waits
+//! for the one before.
 //!
-//! Equal scores stand side by side, which of them first is not told; nor is -0 from +0.
+//! Equal scores stand side by side, in any order, and -0 becomes +0.
 
 use super::cuts::{ascending, descending};
 

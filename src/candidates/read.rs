@@ -7,13 +7,17 @@
 //! Where a share of the best one's probability cuts it first, only what is above weighs anything. If the beginning of the row
 //! looks as if that was much, it is gathered as the row comes, a little too much of it, and summed in the end. So exponentials
 //! are those of a tenth of a flat row instead of all.
+//!
+//! A mask is applied on the way. Where sums follow, what is allowed is copied; otherwise the forbidden places are noted and passed
+//! over. A NaN or +inf is an error where it is forbidden as well.
 
 use super::estimate::{LIGHT, LONG, few, split};
 use super::floor::Floor;
 use super::mass::{Precision, Total, power};
 use super::workspace::{Scratch, Store, grow};
 use super::{BLOCK, Candidates, LANES, Sums, View, largest};
-use crate::kernels::{Base, Block, ESTIMATE, Kernels, Part, ceil};
+use crate::kernels::{Base, Block, ESTIMATE, Kernels, Part};
+use crate::math::ceil;
 use crate::scores::Scores;
 
 /// Blocks that are summed before the row is looked at, and between looks.
@@ -21,7 +25,7 @@ const SEGMENT: usize = 16;
 
 /// What the first read of a row leaves beside its blocks.
 pub(super) struct Read {
-    /// Whether a score is NaN, or with a mask perhaps +inf.
+    /// Whether a score is NaN; of a row that is masked and not copied, or +inf.
     pub(super) nan: bool,
     /// Where the scores are.
     pub(super) view: View,
@@ -197,16 +201,18 @@ mod tests {
             |at| f32::from(at == 3) * 30.0,
             |_| 1e6,
         ];
-        for (lift, flat) in lifted.into_iter().zip([true, true, true, false, false, false]) {
+        // Far below the best, and near it.
+        let summed = [[true; 2], [true, false], [true; 2], [false; 2], [false; 2], [false; 2]];
+        for (lift, summed) in lifted.into_iter().zip(summed) {
             let row: Vec<_> = (0..40_000).map(|at| noise(at) + lift(at)).collect();
-            for (kernels, [distance, temperature]) in
-                available().flat_map(|k| [[-3.0, 1.0], [-0.7, 0.6]].map(|x| (k, x)))
+            let ways = [-3.0, -0.7].into_iter().zip([1.0, 0.6]).zip(summed);
+            for (kernels, ((distance, temperature), summed)) in
+                available().flat_map(|k| ways.clone().map(move |way| (k, way)))
             {
                 with_workspace(|workspace| {
                     let sums = Sums::Above { distance, temperature };
                     let mut candidates = Candidates::new(kernels, (&row).into(), workspace, sums).expect("good scores");
-                    let summed = candidates.total.is_some();
-                    assert!(if distance == -3.0 { flat == summed } else { flat || !summed });
+                    assert_eq!(summed, candidates.total.is_some());
                     let threshold = f64::from(candidates.max()) + distance;
                     candidates.keep_at_least(ceil(threshold), 1);
                     candidates.set_temperature(temperature);

@@ -168,7 +168,7 @@ mod tests {
         for (number, score) in scores.into_iter().enumerate() {
             let row: Vec<f32> = (0..LENGTH).map(score).collect();
             let finite = row.iter().copied().filter(|x| x.is_finite());
-            let (least, expected) = (finite.fold(0.0, f32::min), rank_of(&row));
+            let (least, expected) = (finite.fold(f32::INFINITY, f32::min), rank_of(&row));
             for kernels in available() {
                 with_workspace(|workspace| {
                     let mut candidates =

@@ -85,7 +85,7 @@ fn a_draw_is_what_exact_sums_say() {
     }
 }
 
-/// What is asked of candidates; all stages begin with one of these.
+/// What stages ask of candidates.
 const QUESTIONS: [fn(&mut Candidates<'_>); 9] = [
     |_| {},
     |candidates| candidates.keep_best(1),
@@ -97,7 +97,7 @@ const QUESTIONS: [fn(&mut Candidates<'_>); 9] = [
     |candidates| candidates.write_temperature(),
     |candidates| {
         let best = candidates.best();
-        assert!(candidates.keep_best_lowered(1, |id, x| if id == best { x - 9.0 } else { x }));
+        assert!(candidates.keep_best_lowered(1, 200, |id, x| if id == best { x - 9.0 } else { x }));
     },
 ];
 

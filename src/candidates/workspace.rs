@@ -43,9 +43,9 @@ pub(super) struct Store {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) blocks: Vec<Block>,
-    /// What a bracket leaves of each beside.
+    /// What a bracket or a share leaves of each beside.
     pub(super) parts: Vec<Part>,
-    /// Changed scores, of an edited row.
+    /// Changed scores, and places that a mask forbids, of an edited row.
     pub(super) edits: Edits,
     /// Blocks whose maximum is out of date.
     pub(super) stale: Vec<bool>,
@@ -56,7 +56,7 @@ pub(super) struct Scratch {
     pub(super) inner: Vec<Block>,
     pub(super) inner_parts: Vec<Part>,
     pub(super) narrowed: Vec<f32>,
-    /// Changed scores of at least a threshold, with their places.
+    /// Changed scores of at least a threshold, or those that are spared, with their places.
     pub(super) risen: Vec<(u32, f32)>,
     /// Maxima to select among, weights, shifted scores.
     pub(super) floats: Vec<f32>,

@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 
 use half::{bf16, f16};
 
+use crate::math;
 use crate::scores::Scores;
 pub(crate) use generic::estimate::ESTIMATE;
 pub(crate) use generic::mass::ROUGH;
@@ -39,12 +40,13 @@ pub(crate) struct Bracket {
     pub(crate) max: f32,
 }
 
-/// What one pass with a bracket leaves of a block beside its maximum and sum.
+/// What one pass that takes scores out leaves of a block beside its maximum and sum.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Part {
-    /// The sum of the weights of scores above the bracket, relative to the same power of two as that of the block.
+    /// The sum of the weights of scores above a bracket, relative to the same power of two as that of the block. Nothing else
+    /// writes it.
     pub(crate) above: f64,
-    /// How many scores of this block and those before are inside.
+    /// How many scores of this block and those before were taken out.
     pub(crate) end: u32,
 }
 
@@ -127,12 +129,12 @@ impl Base {
 
     /// The score whose weight, relative to that power of two for `max`, is `weight`, which is above zero.
     pub(crate) fn score(self, weight: f64, max: f32) -> f32 {
-        ceil((crate::math::log2(weight) + f64::from(self.exponent(max))) / self.factor)
+        math::ceil((math::log2(weight) + f64::from(self.exponent(max))) / self.factor)
     }
 
     /// The least finite score whose weight, relative to `2^exponent`, is at least 2^-126.
     pub(crate) fn least(self, exponent: i32) -> f32 {
-        ceil((f64::from(exponent) - 126.0) / self.factor)
+        math::ceil((f64::from(exponent) - 126.0) / self.factor)
     }
 }
 
@@ -141,14 +143,6 @@ impl Base {
 pub(crate) fn split(x: f64) -> [f32; 2] {
     let high = x as f32;
     [high, (x - f64::from(high)) as f32]
-}
-
-/// The least finite `f32` that is not below `x`.
-pub(crate) fn ceil(x: f64) -> f32 {
-    #[expect(clippy::cast_possible_truncation, reason = "corrected below")]
-    let nearest = x as f32;
-    let above = if f64::from(nearest) < x { nearest.next_up() } else { nearest };
-    above.max(f32::MIN)
 }
 
 /// The kernels of one instruction set. What each does stands in `generic`.

@@ -149,7 +149,15 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Mask<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let array = object.py().import("sortition._arrays")?.getattr("mask")?.call1((object,))?;
+        static MASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        // A masked array is an array too, of the class's own meaning.
+        if object.is_exact_instance_of::<PyUntypedArray>()
+            && let Some(array) = readable::<u32, Ix1>(&object)
+            && !array.is_empty()
+        {
+            return Ok(Self(read(array, "mask")?));
+        }
+        let array = MASK.import(object.py(), "sortition._arrays", "mask")?.call1((object,))?;
         Ok(Self(read(array.cast::<PyArray1<u32>>()?, "mask")?))
     }
 }

@@ -3,8 +3,7 @@
 //! `P >= p · max P` is a threshold on scores, `max + T · ln p`: no exponential is needed.
 
 use crate::candidates::{Candidates, MET};
-use crate::kernels::ceil;
-use crate::math;
+use crate::math::{self, ceil};
 
 /// Inclusive; `p > 0`.
 pub(super) fn apply(candidates: &mut Candidates<'_>, p: Option<f64>, min_keep: usize) -> Option<f64> {

@@ -113,7 +113,7 @@ pub(crate) fn run(
         if candidates.is_empty() {
             return Err(Error::NoCandidate { row: None, stage: None });
         }
-        // It was the mask.
+        // The mask, which the first read applied, left none.
         return walk_step_by_step(setting, candidates, &mut |_, _, _| {});
     }
     if let Some(observer) = observer {
@@ -123,6 +123,17 @@ pub(crate) fn run(
         // A processor is called once, for a row that has candidates.
         return walk_step_by_step(setting, candidates, &mut |_, _, _| {});
     }
+    walk(setting, candidates)?;
+    if candidates.is_empty() {
+        // Which stage was it? They run once more, one at a time.
+        candidates.restart();
+        return walk_step_by_step(setting, candidates, &mut |_, _, _| {});
+    }
+    Ok(())
+}
+
+/// Runs the stages until one leaves nothing; changes are settled together, before what looks at more than single scores.
+fn walk(setting: Setting<'_>, candidates: &mut Candidates<'_>) -> Result<(), Error> {
     let (mut changed, mut looked_up) = (false, false);
     let mut reach = setting.plan.reach;
     for stage in setting.stages().filter(|&stage| stage != Stage::Mask) {
@@ -143,7 +154,7 @@ pub(crate) fn run(
             change(stage, setting, candidates)?;
             changed = true;
         } else {
-            // A penalty behind a cut is another one.
+            // A penalty after this cut was not looked up before it.
             looked_up = false;
             cut(stage, setting, candidates);
         }
@@ -151,15 +162,10 @@ pub(crate) fn run(
     if changed {
         candidates.settle();
     }
-    if candidates.is_empty() {
-        // Which stage was it? They run once more, one at a time.
-        candidates.restart();
-        return walk_step_by_step(setting, candidates, &mut |_, _, _| {});
-    }
     Ok(())
 }
 
-/// Like [`run`], with the candidates brought up to date after each stage.
+/// Like [`walk`], with the candidates brought up to date after each stage.
 fn walk_step_by_step(
     setting: Setting<'_>,
     candidates: &mut Candidates<'_>,

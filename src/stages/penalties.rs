@@ -1,9 +1,9 @@
-//! Repetition, frequency and presence: what was said becomes less likely.
+//! Repetition, frequency and presence: what was seen becomes less likely.
 //!
 //! Repetition: Keskar et al., "CTRL" (2019), with the division of scores above zero and the multiplication of those below
 //! that transformers made of it. Frequency and presence: the definitions of the `OpenAI` API.
 //!
-//! They touch the tokens that were seen, never the vocabulary. What would overflow is the largest finite number.
+//! They touch the tokens that were seen. What would overflow is the largest finite number.
 //!
 //! Most penalties make no score greater, and most cuts after them keep few tokens. Then only those that may stay are looked
 //! up among the tokens that were seen.
@@ -17,7 +17,7 @@ use crate::stage::Stage;
 /// The three, as they follow each other in the default order.
 pub(super) const STAGES: [Stage; 3] = [Stage::Repetition, Stage::Frequency, Stage::Presence];
 
-/// To change all of fewer seen tokens takes no longer than to look a hundred candidates up.
+/// Fewer seen tokens than this are all changed: that takes no longer than to look up the candidates of a cut of fifty.
 const MANY: usize = 200;
 
 /// What a cut keeps of scores that penalties have lowered before.
@@ -97,10 +97,10 @@ pub(super) fn look_up(setting: Setting<'_>, candidates: &mut Candidates<'_>, rea
     let penalties = || penalties.iter().flatten();
     let lowered = |token, x| penalties().fold(x, |x, penalty| penalty.changed(token, x));
     match reach {
-        Reach::Best(k) => candidates.keep_best_lowered(k, lowered),
+        Reach::Best(k) => candidates.keep_best_lowered(k, most_seen(history), lowered),
         Reach::Share { share, temperature } => {
             let threshold = |max| min_p::threshold(max, share, temperature);
-            candidates.keep_reaching_lowered(threshold, most_seen(history), lowered)
+            candidates.keep_at_least_lowered(threshold, most_seen(history), lowered)
         }
     }
 }

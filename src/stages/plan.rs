@@ -99,7 +99,7 @@ fn effort(params: &Params, soft: &[Stage]) -> usize {
 }
 
 /// See [`Plan::reach`]: the penalties only lower scores, and nothing comes between them, or between them and the cut, but a
-/// temperature that no score has a part in.
+/// fixed temperature (no range, no smoothing).
 fn reach(params: &Params, soft: &[Stage]) -> Option<Reach> {
     let start = soft.iter().position(|stage| penalties::STAGES.contains(stage))?;
     let rest = soft[start..].iter().skip_while(|&&stage| penalties::lowers(stage, params));
@@ -120,9 +120,9 @@ fn reach(params: &Params, soft: &[Stage]) -> Option<Reach> {
     None
 }
 
-/// See [`Plan::sums`]: walks to the first stage that needs weights, or the draw. What reads all scores relative to the largest
-/// looks at the row first.
-/// If scores change before, the row is copied instead; not if only few are read after.
+/// See [`Plan::sums`]: walks to the first stage that needs weights, or to the draw. What reads all scores relative to the largest
+/// looks at the row first. If scores change before that, nothing can be summed: the row is copied, or left where it is if few
+/// scores are read afterwards.
 fn sums(params: &Params, soft: &[Stage]) -> Sums<'static> {
     let edits = soft.iter().take_while(|stage| stage.kind() == Kind::Edit).count();
     let (edits, rest) = soft.split_at(edits);

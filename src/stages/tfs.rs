@@ -5,7 +5,7 @@
 
 use crate::candidates::{Candidates, MET, Verdict};
 
-/// What part of the bend before which the cut is may be in doubt, for that to be likely in vain.
+/// The prefix is lengthened until its last weight is this part of an average bend that is in doubt.
 const SURE: f64 = 0.25;
 
 /// Bends that are added up at once.

@@ -4,7 +4,7 @@
 //! matter when that comes.
 
 use crate::candidates::{Candidates, MET};
-use crate::kernels::ceil;
+use crate::math::ceil;
 
 pub(super) fn apply(candidates: &mut Candidates<'_>, n: Option<f64>, min_keep: usize) -> Option<f64> {
     let threshold = f64::from(candidates.max()) - n? * candidates.deviation() / MET;

@@ -52,6 +52,8 @@ fn plans() -> Vec<(&'static str, Params)> {
         ("tail-free .9", with(|p| p.tfs = Some(0.9))),
         ("min-k", with(|p| p.min_k = Some(0.0))),
         ("min-p .05", with(|p| p.min_p = Some(0.05))),
+        ("xtc", with(|p| (p.xtc_probability, p.xtc_threshold) = (Some(1.0), 0.1))),
+        ("xtc of many", with(|p| (p.xtc_probability, p.xtc_threshold) = (Some(1.0), 1e-6))),
         ("top-k, top-p, min-p", with(|p| (p.top_k, p.top_p, p.min_p) = (Some(50), Some(0.9), Some(0.05)))),
         ("top-p, min-p", with(|p| (p.top_p, p.min_p) = (Some(0.9), Some(0.01)))),
         ("top-p of allowed ids", with(|p| (p.top_p, p.allowed_ids) = (Some(0.9), Some((0..30_000).collect())))),

@@ -2,8 +2,8 @@
 //! of which much may be left.
 //!
 //! A score is moved out if it is near enough to the largest so far, so that all are there that are near enough to the largest
-//! of all, and some that are not. Each block is still in the nearest cache when it is read for them; one of which all are too
-//! far below is not.
+//! of all, and some that are not. Each block is still in the nearest cache when it is read for them; one whose
+//! scores are all too far below is skipped.
 //!
 //! To compress a vector and store it is what takes the time. Where one score in ten is wanted, two vectors seldom have one in the
 //! same lane: then their maximum is compressed, which has all that are wanted of both.
@@ -11,7 +11,8 @@
 use super::mass::AHEAD;
 use super::scan::scan_block;
 use super::{BLOCK, Element, LANES, Simd};
-use crate::kernels::{Block, Part, ceil};
+use crate::kernels::{Block, Part};
+use crate::math::ceil;
 
 /// Writes the largest score of every block to `blocks`; the scores that are at least the largest of this block and all before
 /// it plus `distance`, which is not positive, block by block to the front of `values`, which must have room for all and [`LANES`]

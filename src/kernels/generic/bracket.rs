@@ -107,8 +107,8 @@ fn sums<S: Simd, E: Element, const EXACT: bool>(
     sums.map(|sums| s.sum(sums))
 }
 
-/// Adds, to the sum of every block, the weights of those scores inside the bracket that reach `threshold`. `xs` holds the
-/// scores inside, as [`bracket`] left them, and [`LANES`] more; weights are relative to the rounded weight of `max`.
+/// Adds, to the sum of every block, the weights of those scores that were taken out and reach `threshold`. `xs` holds them as
+/// [`bracket`] or `scan_above` left them, and [`LANES`] more; weights are relative to the rounded weight of `max`.
 #[inline(always)]
 pub(crate) fn add_inside<S: Simd, E: Element>(
     s: S,

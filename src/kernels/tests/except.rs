@@ -54,7 +54,7 @@ fn what_is_excepted_is_passed_over() {
     }
 }
 
-/// Not beyond its last word, either. What is no score is told of wherever it is.
+/// A mask forbids what is beyond its last word. NaN and +inf are reported wherever they stand.
 #[test]
 fn what_a_mask_forbids_is_gone_with_the_first_read() {
     for length in [1, 40, BLOCK, 3 * BLOCK + 70] {
