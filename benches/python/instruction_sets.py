@@ -45,6 +45,7 @@ class Worker:
 
     def __init__(self, isa: str) -> None:
         """Starts it."""
+        self._isa = isa
         self._process = subprocess.Popen(
             [sys.executable, Path(__file__)],
             env={**os.environ, "SORTITION_ISA": isa},
@@ -64,7 +65,10 @@ class Worker:
         assert answers is not None
         lines.write(json.dumps(question) + "\n")
         lines.flush()
-        return float(answers.readline())
+        if not (answer := answers.readline()):
+            msg = f"the worker on {self._isa} ended"
+            raise RuntimeError(msg)
+        return float(answer)
 
 
 def serve(questions: IO[str]) -> None:
