@@ -173,13 +173,14 @@ def test_penalties_before_and_behind_a_temperature(cut: dict[str, Any], temperat
     np.testing.assert_array_equal(Sampler(SamplingParams(**params), prompt).process(row), want)
 
 
-def test_penalties_see_what_has_changed_before() -> None:
-    """A score that a bias has raised above its neighbours, of a row that a mask had copied."""
+@pytest.mark.parametrize(("cut", "bias"), [({"top_k": 5}, 30.0), ({"top_p": 0.9}, 12.0)], ids=["noted", "copied"])
+def test_penalties_see_what_has_changed_before(cut: dict[str, Any], bias: float) -> None:
+    """A score that a bias has raised above its neighbours, of a row whose mask was only noted, or had copied it."""
     row = np.random.default_rng(0).normal(0, 1, 100_000).astype(np.float32)
-    params = {"presence_penalty": 0.7, "presence_scope": "all", "top_k": 5, "logit_bias": {31_415: 30.0}}
+    params = {"presence_penalty": 0.7, "presence_scope": "all", "logit_bias": {31_415: bias}} | cut
     prompt, mask = np.argsort(-row)[:600:2].tolist(), np.full(3_125, 0xFFFF_FFFF, np.uint32)
     want = ReferenceSampler(params, prompt=prompt).process(row, mask=mask)
-    assert want[31_415] > 20
+    assert want[31_415] > row.max() + 5
     np.testing.assert_array_equal(Sampler(SamplingParams(**params), prompt).process(row, mask=mask), want)
 
 
