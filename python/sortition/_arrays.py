@@ -228,7 +228,8 @@ def masks(words: Any, rows: int) -> npt.NDArray[np.uint32]:
 def _packed(words: Any) -> npt.NDArray[np.int32 | np.uint32]:
     array = array_of("mask", "packed int32 or uint32", words)
     if array.dtype not in (np.int32, np.uint32):
-        msg = f"mask must be packed int32 or uint32, got dtype {array.dtype}"
+        packing = 'np.packbits(..., bitorder="little").view(np.uint32) packs a boolean array'
+        msg = f"mask must be packed int32 or uint32, got dtype {array.dtype}: {packing}"
         raise ParameterError(msg)
     return array
 

@@ -76,7 +76,8 @@ def sample_batch(
     Args:
         logits: scores of shape ``(rows, vocab)``, finite or -inf, of NumPy or any library with DLPack, in the memory of
             the host. float32, float16 and bfloat16 are read in place, other types are converted.
-        samplers: one for each row, no two the same; in the order of the rows, so no set. None for no row.
+        samplers: a sequence with one for each row, in the order of the rows, no two the same; empty if there are no
+            rows. ``None`` cannot stand for a row without a sequence: leave that row out of ``rows``.
         mask: packed ``int32`` or ``uint32`` of shape ``(rows, ceil(vocab / 32))``, as for ``Sampler.sample``; all bits
             of a row that is not restricted are 1.
         logprobs: how many of the best tokens to list. ``None``: no log-probabilities.

@@ -45,6 +45,7 @@ class Sampler:
     Args:
         params: how tokens are chosen.
         prompt: the ids before the output, in [0, 2^32). Penalties see them, but do nothing beyond the vocabulary.
+            Refuse such ids if they come from strangers (this does not): chosen ones can make it take seconds.
         vocab_size: scores beyond it are not looked at. ``None``: every score is a token's.
         stop_tokens: ids that are impossible before ``params.min_tokens`` outputs.
         stream: samplers of one seed and different streams, in [0, 2^32), toss different coins.
@@ -79,6 +80,10 @@ class Sampler:
 
     def sample(self, logits: Logits, mask: Any = None) -> int:
         """Draw a token and record it.
+
+        >>> allowed = np.arange(64) == 33  # for 40 scores: it is padded to whole words of 32 bits
+        >>> Sampler().sample(np.zeros(40), mask=np.packbits(allowed, bitorder="little").view(np.uint32))
+        33
 
         Args:
             logits: scores of shape ``(vocab,)``, finite or -inf, of NumPy or any library with DLPack, in the memory of
@@ -201,6 +206,7 @@ class Sampler:
     def accept(self, token: int) -> None:
         """Record a token that was chosen elsewhere. Ids beyond the vocabulary are not penalised.
 
+        Refuse such ids if they come from strangers (this does not): many chosen ones can make it take seconds.
         How likely it was is not known here, so mirostat and adaptive-p go on with what they remembered before it.
 
         >>> sampler = Sampler(SamplingParams(temperature=0, presence_penalty=5))

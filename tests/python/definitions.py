@@ -107,8 +107,13 @@ This page says what each stage means. `make definitions` writes it from the docs
 tests run its examples, and check that the Rust core agrees with the same functions, token for token. Other stacks
 define some stages differently; [Profiles](profiles.md) lists these differences.
 
-The stages run in this order, unless `order` says otherwise:
-{order}. A policy, if there is one, comes last, before the draw.
+The stages run in this order. First the hard rules:
+{hard}.
+
+Then the soft stages, unless `order` says otherwise:
+{soft}.
+
+A policy, if there is one, comes last, before the draw.
 
 Probabilities are always those of the candidates left so far. Ties are never broken at random: the lower id comes first.
 Scores are float32; sums and limits are float64. `None` switches a stage off, and so does an empty list of
@@ -175,8 +180,8 @@ def section(stage: str, functions: list[Callable[..., Any]], names: list[str]) -
 
 def page() -> str:
     """All of it."""
-    order = wrapped(", ".join(f"`{stage}`" for stage in (*profiles.HARD, *profiles.SOFT)))
-    parts = [OPENING.format(order=order, about_all=listed(list(ABOUT_ALL))).rstrip()]
+    hard, soft = (wrapped(", ".join(f"`{stage}`" for stage in part)) for part in (profiles.HARD, profiles.SOFT))
+    parts = [OPENING.format(hard=hard, soft=soft, about_all=listed(list(ABOUT_ALL))).rstrip()]
     for title, (opening, sections) in GROUPS.items():
         parts += [f"## {title}", *(wrapped(part) for part in opening.split("\n\n"))]
         for one in sections:

@@ -67,6 +67,11 @@ def test_the_scripts_of_a_page_are_short(page):
         assert len([line for line in code.splitlines() if line]) < 20
 
 
+def test_a_mask_of_ones_own_is_made_as_the_page_says(capsys):
+    pages.run("integrations/masks.md", 3)
+    assert capsys.readouterr().out == "True\n"
+
+
 def test_every_integration_has_a_page():
     """Those of masks share one."""
     told = "".join((pages.DOCS / page).read_text(encoding="utf-8") for page in PAGES)
