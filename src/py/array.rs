@@ -150,14 +150,18 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Mask<'py> {
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         static MASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = object.py();
         // A masked array is an array too, of the class's own meaning.
-        if object.is_exact_instance_of::<PyUntypedArray>()
-            && let Some(array) = readable::<u32, Ix1>(&object)
-            && !array.is_empty()
-        {
-            return Ok(Self(read(array, "mask")?));
+        if object.is_exact_instance_of::<PyUntypedArray>() {
+            if let Some(array) = readable::<u32, Ix1>(&object).filter(|array| !array.is_empty()) {
+                return Ok(Self(read(array, "mask")?));
+            }
+            if readable::<i32, Ix1>(&object).is_some_and(|array| !array.is_empty()) {
+                let array = object.call_method1(pyo3::intern!(py, "view"), (numpy::dtype::<u32>(py),))?;
+                return Ok(Self(read(array.cast::<PyArray1<u32>>()?, "mask")?));
+            }
         }
-        let array = MASK.import(object.py(), "sortition._arrays", "mask")?.call1((object,))?;
+        let array = MASK.import(py, "sortition._arrays", "mask")?.call1((object,))?;
         Ok(Self(read(array.cast::<PyArray1<u32>>()?, "mask")?))
     }
 }
