@@ -23,6 +23,9 @@ use crate::scores::Scores;
 /// Blocks that are summed before the row is looked at, and between looks.
 const SEGMENT: usize = 16;
 
+/// If so many blocks of the first [`SEGMENT`] have a score above a share of the best one's probability, many of all likely do.
+const MOST: usize = 12;
+
 /// What the first read of a row leaves beside its blocks.
 pub(super) struct Read {
     /// Whether a score is NaN; of a row that is masked and not copied, or +inf.
@@ -109,17 +112,19 @@ fn read_for_draw(kernels: &Kernels, row: Scores<'_>, base: Base, blocks: &mut [B
     (nan, Precision::Rough)
 }
 
-/// Reads a row of which those scores are wanted that are at least the largest plus a distance, which is negative. If they look
-/// like many, they are gathered meanwhile, and sums are theirs alone. Returns whether a score is NaN, and the floor under
-/// what was summed, or none.
+/// Reads a row of which those scores are wanted that are at least the largest plus a distance, which is negative. If they are
+/// likely many, they are gathered meanwhile, and sums are theirs alone. Returns whether a score is NaN, and the floor under what
+/// was summed, or none.
 fn read_above(kernels: &Kernels, row: Scores<'_>, distance: f64, base: Base, scratch: &mut Scratch) -> (bool, Floor) {
     let Scratch { blocks, parts, values, .. } = scratch;
     let floor = |blocks: &[Block]| Floor::with_ties(ceil(f64::from(largest(blocks)) + distance));
-    let segment = SEGMENT.min(blocks.len());
+    let segment = if blocks.len() < LONG { blocks.len() } else { SEGMENT };
     let (first, others) = blocks.split_at_mut(segment);
-    let (start, end) = (row.len().min(first.len() * BLOCK), row.len());
+    let (start, end) = (row.len().min(segment * BLOCK), row.len());
     let nan = kernels.scan(row.slice(0..start), first);
-    if !floor(first).is_low(first) {
+    let threshold = floor(first).score;
+    let reaching = first.iter().filter(|block| block.max >= threshold).count();
+    if others.is_empty() || reaching < MOST {
         return (kernels.scan(row.slice(start..end), others) || nan, Floor::NONE);
     }
     parts.resize(blocks.len(), Part::default());

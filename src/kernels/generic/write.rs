@@ -72,6 +72,9 @@ pub(crate) fn mask<S: Simd>(s: S, xs: &mut [f32], words: &[u32]) {
 /// The scores as `f32`, and -inf at the places whose bit of `except` is set.
 #[inline(always)]
 pub(crate) fn copy<S: Simd, E: Element>(s: S, xs: &[E], except: &[u32], out: &mut [f32]) {
+    if except.is_empty() {
+        return E::widen(s, xs, out);
+    }
     let gone = s.splat(f32::NEG_INFINITY);
     let (vectors, tail) = xs.as_chunks::<LANES>();
     let (outs, out_tail) = out.as_chunks_mut::<LANES>();
