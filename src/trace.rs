@@ -108,7 +108,8 @@ impl Trace {
         let least = || by_rank.then(|| f64::from(candidates.least()));
         // What is beyond all numbers limits nothing, and has no place in JSON.
         let limit = limit.or_else(least).map(|limit| limit.clamp(f64::MIN, f64::MAX));
-        self.steps.push(Step { stage, before, after, mass, limit });
+        // Rounding leaves the sum of nearly all a little above one.
+        self.steps.push(Step { stage, before, after, mass: mass.min(1.0), limit });
     }
 }
 

@@ -23,6 +23,14 @@ def traced(row: object, mask: object = None, **params: object) -> object:
     return trace
 
 
+def test_no_mass_is_above_one() -> None:
+    """However their sum is rounded: one of 8,192 tokens is allowed."""
+    for seed in range(20):
+        row = np.random.default_rng(seed).normal(0, 4, 8192).astype(np.float32)
+        (step,) = traced(row, mask=np.eye(1, 256, dtype=np.uint32)[0], seed=1).steps
+        assert 0.99 < step.mass <= 1
+
+
 def test_a_step_tells_candidates_mass_and_limit() -> None:
     """Top-k 3 removes .10 of the mass, top-p .7 of the rest .18 / .90; limits are the least scores kept."""
     first, second = traced(WEATHER, top_k=3, top_p=0.7).steps
