@@ -1,4 +1,4 @@
-//! Logarithms and powers in `f64`, with the same bits on every machine; and a float that is no less.
+//! Logarithms and powers in `f64`, with the same bits on every machine; and rounding up to `f32`.
 //!
 //! Those of the standard library come from the system, and the system's own choose among several versions by what the CPU
 //! has: about one result in two thousand then differs in its last bit, which can move the limit of a cut. These are computed

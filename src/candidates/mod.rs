@@ -1,8 +1,9 @@
 //! The tokens that are still possible and their scores, in id order.
 //!
-//! A row starts as the caller's slice. A few changed scores go into a list beside it, and what a mask forbids is only noted (see
-//! `edits`); it is copied when many change, or when a stage reads all of a changed row (see `changes`). The first cut that leaves few of it turns it into a list of ids and scores. Both forms are one slice of scores in id order,
-//! so that every kernel serves both; a removed token of a whole row has the score -inf.
+//! A row starts as the caller's slice. A few changed scores go into a list beside it, and what a mask forbids is only noted
+//! (see `edits`); it is copied when many change, or when a stage reads all of a changed row (see `changes`). The first cut that
+//! leaves few of it turns it into a list of ids and scores. Both forms are one slice of scores in id order, so that every
+//! kernel serves both; a removed token of a whole row has the score -inf.
 //!
 //! A temperature rewrites nothing: it is kept beside the scores and enters where probabilities are needed, which loses no
 //! digit and lets cuts compare scores as they came.

@@ -118,9 +118,9 @@ fn read_for_draw(kernels: &Kernels, row: Scores<'_>, base: Base, blocks: &mut [B
 fn read_above(kernels: &Kernels, row: Scores<'_>, distance: f64, base: Base, scratch: &mut Scratch) -> (bool, Floor) {
     let Scratch { blocks, parts, values, .. } = scratch;
     let floor = |blocks: &[Block]| Floor::with_ties(ceil(f64::from(largest(blocks)) + distance));
-    let segment = if blocks.len() < LONG { blocks.len() } else { SEGMENT };
-    let (first, others) = blocks.split_at_mut(segment);
-    let (start, end) = (row.len().min(segment * BLOCK), row.len());
+    let first = SEGMENT.min(blocks.len());
+    let (start, end) = (row.len().min(first * BLOCK), row.len());
+    let (first, others) = blocks.split_at_mut(first);
     let nan = kernels.scan(row.slice(0..start), first);
     let threshold = floor(first).score;
     let reaching = first.iter().filter(|block| block.max >= threshold).count();
